@@ -15,12 +15,14 @@ from agent_hooks.dispatch.loop import Dispatch
 class CallTrail(Protocol):
     """The facts of one half of a call that steps add while it is on its way.
 
-    `status`: `ok` until a step knows better; `took`: milliseconds that the tool ran.
+    `status`: `ok` until a step knows better; `took`: milliseconds that the tool ran; `may_change`: whether the call may
+    change files of a working tree.
     """
 
     id: str
     status: str
     took: float | None
+    may_change: bool
     passed: list[Any]
 
     def add(self, stage: str, by: str, began: float, answer: Any = None, **facts: Any) -> None:

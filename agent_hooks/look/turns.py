@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from agent_hooks.checkpoints.marks import has_turn
-from agent_hooks.records.lines import Line, Result, Turn
+from agent_hooks.records.lines import Decision, Line, Result, Turn
 from agent_hooks.turn_notes import store_of
 
 
@@ -31,6 +31,10 @@ def turn_of(line: Line | None, result: Result | None, saved: Sequence[Turn]) -> 
         "files": [name for at, each in enumerate(saved) for name in _names(each, is_first=not at)],
         "more": sum(each.more for each in saved),
         "ended": bool(saved),
+        # Older records do not say it.
+        "mayBeIts": not saved
+        or not all(each.marked for each in saved)
+        or (isinstance(line, Decision) and line.may_change),
         "bringBack": " && ".join(commands) or None,
     }
 

@@ -242,7 +242,11 @@ def save_files(call: JudgedCall) -> JudgedCall | Coroutine[Any, Any, JudgedCall]
     """Save the files before a call that may change some."""
     keeper: TurnKeeper | None = call.engine.keeper
     top = None if keeper is None else keeper.tree_of(call)
-    return call if keeper is None or top is None else keeper.before(call, top)
+    if keeper is None or top is None:
+        return call
+    if call.trail is not None:
+        call.trail.may_change = True
+    return keeper.before(call, top)
 
 
 def note_end(run: ToolRun) -> ToolRun | Coroutine[Any, Any, ToolRun]:

@@ -168,6 +168,8 @@ class Decision(Line, frozen=True, kw_only=True, tag="decision"):
     input_cut: bool = False
     # The keyed digest (HMAC with BLAKE2b, 64 digits) of the input that would run, as JSON.
     digest: str = ""
+    # Whether the call may change files of a git working tree, as its effects say.
+    may_change: bool = False
     # The change from `input` to the input that would run.
     rewrite: tuple[Change, ...] = ()
     rewritten_by: tuple[str, ...] = ()
@@ -305,6 +307,8 @@ class Turn(Line, frozen=True, kw_only=True, tag="turn"):
     # The files that the turn changed, relative to the working tree, and the number of those that are not named.
     files: tuple[str, ...] = ()
     more: int = 0
+    # Whether the decisions of the turn say `mayChange`; older ones do not.
+    marked: bool = False
     steps: tuple[Step, ...] = ()
 
 

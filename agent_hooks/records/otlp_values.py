@@ -23,7 +23,7 @@ PUBLIC = frozenset((
     "v", "prev", "n", "time", "clock", "id", "kind", "session", "agent", "parent", "turn", "turnId", "client",
     "clientVersion", "version", "mode", "clientSession", "clientCall", "transcript", "cwd", "project", "pid",
     "trust", "trustedSet", "settings", "tool", "nativeTool", "verdict", "by", "cause", "rule", "inputSize",
-    "inputCut", "digest", "rewrittenBy", "steps", "ms", "status", "size", "redacted", "reference", "checkpoint",
+    "inputCut", "mayChange", "marked", "digest", "rewrittenBy", "steps", "ms", "status", "size", "redacted", "reference", "checkpoint",
     "about", "number", "to", "reply", "who", "user", "event", "hooks", "failed", "guards", "cut", "calls", "offset",
     "bytes", "lines", "why", "path", "what", "before", "after", "unlocked", "until", "edits", "head", "at", "stage",
     "handler", "file", "sha256", "line", "priority", "answer", "outcome", "changed", "op",

@@ -151,8 +151,10 @@ class CallRecorder(Recorder):
         whole = as_json(trail.input)
         shown, cut = cleaner.json(trail.input, whole)
         size, more = len(whole), b""
-        if cut or call.rewrites or block is not None or call.asks:
+        if cut or call.rewrites or block is not None or call.asks or trail.may_change:
             fields = _reasons(cleaner, block, call.asks)
+            if trail.may_change:
+                fields["mayChange"] = True
             if cut:
                 fields["inputCut"] = True
             if call.rewrites:
@@ -342,6 +344,7 @@ class CallRecorder(Recorder):
             "checkpoint": str(work.entry_index),
             "files": tuple(cleaner.text(each) for each in files[:MOST_FILES]),
             "more": max(len(files) - MOST_FILES, 0),
+            "marked": True,
         }
         if (turn := self._sink.turns.get((surroundings.session_id, surroundings.agent_id))) is not None:
             fields["turn"] = turn

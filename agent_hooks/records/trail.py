@@ -52,7 +52,7 @@ class Trail(Struct, eq=False):
     `input`: the input as it was asked for; `began`: the time at which the half began; `parent`: the id of the call whose
     tool or handler makes this one; `took`: milliseconds that the tool ran; `kinds`: those of the hidden secrets;
     `digest`: the keyed digest of the input that was judged; `questions`: their number; `asked`: the time of the last one;
-    `handed_over`: whether another agent asks it.
+    `handed_over`: whether another agent asks it; `may_change`: whether the call may change files of a working tree.
     """
 
     id: str
@@ -67,6 +67,7 @@ class Trail(Struct, eq=False):
     questions: int = 0
     asked: float = 0.0
     handed_over: bool = False
+    may_change: bool = False
     # The fields that each line of the call has, as JSON without braces.
     fields: bytes = b""
 

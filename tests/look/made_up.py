@@ -264,6 +264,7 @@ class MadeUpView:
                 "files": ["src/app/models.py", "notes.txt"],
                 "more": 0,
                 "ended": True,
+                "mayBeIts": True,
                 "bringBack": "agent-hooks undo --turn 3f9a1c2",
             },
             "previous": row - 1 if row else None,

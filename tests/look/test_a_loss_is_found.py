@@ -79,9 +79,9 @@ def test_from_the_numbers_to_the_call_that_cost_the_files_and_back(
         with served(view, tmp_path / "look") as running:
             visit.open(running.path)
             assert "12 calls, 2 stopped" in visit.text("look-sentence")
-            assert "4 in turns that changed files" in visit.text("look-sentence")
-            visit.click("in turns that changed files")
-            visit.until(lambda: visit.text(".found") == "4 calls shown", "the calls of the turns that changed files")
+            assert "3 that may have changed files" in visit.text("look-sentence")
+            visit.click("that may have changed files")
+            visit.until(lambda: visit.text(".found") == "3 calls shown", "the calls that may have changed files")
             visit.until(lambda: visit.page.locator(".row", has_text="rm notes/plan.md").count() == 1, "the call")
             visit.page.locator(".row", has_text="rm notes/plan.md").click()
             visit.page.wait_for_selector(".ladder")

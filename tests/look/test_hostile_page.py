@@ -59,6 +59,7 @@ def view() -> MadeUpView:
                 "files": [text[:2000]] * 500,
                 "more": 7,
                 "ended": True,
+                "mayBeIts": True,
                 "bringBack": text[:2000],
             },
         )

@@ -122,3 +122,20 @@ def test_a_line_without_a_turn_changes_nothing(recorded: Recorded) -> None:
     view = View(recorded.home)
     assert flagged(view) == {"c1": False}
     view.close()
+
+
+@pytest.mark.parametrize("first", ["calls", "files"])
+def test_of_the_calls_of_a_turn_those_count_that_may_have_changed_files(recorded: Recorded, first: str) -> None:
+    """In whichever order the lines are read; the card of another call says that it was not this one."""
+    kind, fields = decided("c1", "t1")
+    calls = ((kind, fields | {"may_change": True}), decided("c2", "t1"))
+    kind, fields = saved("t1", "a")
+    files = ((kind, fields | {"marked": True}),)
+    view = View(recorded.home)
+    for lines in (calls, files) if first == "calls" else (files, calls):
+        write(recorded, "s", *lines)
+        view.refresh()
+    assert flagged(view) == {"c1": True, "c2": False}
+    cards = [view.card(view.row_of(call) or 0)["turn"] for call in ("c1", "c2")]
+    assert [(each["files"], each["mayBeIts"]) for each in cards] == [(["a"], True), (["a"], False)]
+    view.close()

@@ -223,10 +223,10 @@ class Book:
         """Note the turn of a row by its id."""
         self._turns.join(self.columns, row, turn, is_new=session in self._whole)
 
-    def end_turn(self, turn: str, session: str, file: int, at: int, *, changed: bool) -> None:
-        """Note the line that has the files of a turn."""
+    def end_turn(self, turn: str, session: str, place: tuple[int, int], *, changed: bool, marked: bool) -> None:
+        """Note the line that has the files of a turn, by file and offset."""
         is_new = session in self._whole
-        for row in self._turns.saved(self.columns, turn, (file, at), changed=changed, is_new=is_new):
+        for row in self._turns.saved(self.columns, turn, place, changed=changed, marked=marked, is_new=is_new):
             self.touch(row)
 
     def _forget_recent(self) -> None:

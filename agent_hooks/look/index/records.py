@@ -18,6 +18,7 @@ from agent_hooks.look.index.columns import (
     ASKED,
     BY_ORDER,
     FROM_TRANSCRIPT,
+    MAY_CHANGE,
     REDACTED,
     REWRITTEN,
     UNJUDGED,
@@ -170,8 +171,8 @@ class RecordsReader:
             for guard in line.guards:
                 self._book.loaded(guard, "", when)
         elif isinstance(line, SlimTurn) and line.event == "saved" and line.turn_id:
-            changed = bool(line.files)
-            self._book.end_turn(line.turn_id, line.session, self._source.file, at, changed=changed)
+            place = self._source.file, at
+            self._book.end_turn(line.turn_id, line.session, place, changed=bool(line.files), marked=line.marked)
 
     def _time(self, line: Any) -> float:
         """Return the time of a line; one in the future counts as the time at which its file was written."""
@@ -200,6 +201,8 @@ class RecordsReader:
             # A transcript had the call first.
             columns.flags[row] &= ~FROM_TRANSCRIPT
             book.fill(row, told)
+        if line.may_change:
+            columns.flags[row] |= MAY_CHANGE
         if line.turn_id:
             book.join_turn(row, line.turn_id, line.session)
         for offset, kind, ms in self._waiting.pop(line.id, ()) if self._waiting else ():

@@ -54,6 +54,7 @@ class SlimDecision(SlimLine, tag="decision", kw_only=True):
     digest: str = ""
     rewrite: Raw = NO_CHANGES
     turn_id: str = ""
+    may_change: bool = False
     steps: tuple[SlimStep, ...] = ()
     ms: float = 0.0
 
@@ -109,6 +110,7 @@ class SlimTurn(SlimLine, tag="turn", kw_only=True):
     event: str = ""
     turn_id: str = ""
     files: tuple[str, ...] = ()
+    marked: bool = False
 
 
 class _Prompt(SlimLine, tag="prompt", kw_only=True):

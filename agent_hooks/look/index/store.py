@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 
 from agent_hooks.errors import os_reason
 
-VERSION = 3
+VERSION = 4
 """The version of the tables; an index of another version is built again."""
 NAME = "index.sqlite"
 _SIDES = ("-wal", "-shm", "-journal")
@@ -33,7 +33,8 @@ CREATE TABLE places (row INTEGER, file INTEGER, at INTEGER, kind TEXT, line INTE
 CREATE INDEX places_by_row ON places (row);
 CREATE TABLE chunks (chunk INTEGER PRIMARY KEY, version INTEGER, time BLOB, lane BLOB, tool BLOB, verdict BLOB,
     hook_ms BLOB, wait_ms BLOB, flags BLOB, turn BLOB);
-CREATE TABLE turns (turn INTEGER PRIMARY KEY, id TEXT UNIQUE, low INTEGER, high INTEGER, changed INTEGER);
+CREATE TABLE turns (turn INTEGER PRIMARY KEY, id TEXT UNIQUE, low INTEGER, high INTEGER, changed INTEGER,
+    marked INTEGER);
 CREATE TABLE saved (turn INTEGER, file INTEGER, at INTEGER);
 CREATE INDEX saved_by_turn ON saved (turn);
 CREATE TABLE figures (hook TEXT, path TEXT, hour INTEGER, counts BLOB, PRIMARY KEY (hook, path, hour)) WITHOUT ROWID;

@@ -10,16 +10,24 @@ import sqlite3
 
 from msgspec import Struct
 
-from agent_hooks.look.index.columns import CHANGED_FILES, Columns
+from agent_hooks.look.index.columns import CHANGED_FILES, MAY_CHANGE, Columns
 
 
 class Turn(Struct):
-    """A turn: its number, the first and the last row of it, and whether it changed files."""
+    """A turn: its number, the first and the last row of it, and whether it changed files.
+
+    `marked`: its calls that may have changed them have `MAY_CHANGE`; those of older records have not.
+    """
 
     number: int
     low: int = -1
     high: int = -1
     changed: bool = False
+    marked: bool = False
+
+    def flag(self, flags: int) -> int:
+        """Return the flags of one of its calls, once its files are known."""
+        return flags | CHANGED_FILES if self.changed and (flags & MAY_CHANGE or not self.marked) else flags
 
 
 class Turns:
@@ -44,33 +52,36 @@ class Turns:
         if turn.low < 0 or row < turn.low:
             turn.low = row
         turn.high = max(turn.high, row)
-        if turn.changed:
-            columns.flags[row] |= CHANGED_FILES
+        columns.flags[row] = turn.flag(columns.flags[row])
 
-    def saved(self, columns: Columns, id: str, place: tuple[int, int], *, changed: bool, is_new: bool) -> list[int]:
+    def saved(
+        self, columns: Columns, id: str, place: tuple[int, int], *, changed: bool, marked: bool, is_new: bool
+    ) -> list[int]:
         """Note the line that has the files of a turn, by file and offset; return the rows whose flags have changed."""
         turn = self._turn(id, is_new=is_new)
         self._saved.append((turn.number, *place))
         if turn.changed or not changed:
             return []
-        turn.changed = True
+        turn.changed, turn.marked = True, marked
         numbers = columns.turn[turn.low : turn.high + 1] if turn.low >= 0 else ()
-        rows = [row for row, number in enumerate(numbers, turn.low) if number == turn.number]
-        for row in rows:
-            columns.flags[row] |= CHANGED_FILES
+        rows = []
+        for row, number in enumerate(numbers, turn.low):
+            if number == turn.number and (flags := turn.flag(columns.flags[row])) != columns.flags[row]:
+                columns.flags[row] = flags
+                rows.append(row)
         return rows
 
     def _turn(self, id: str, *, is_new: bool) -> Turn:
         turn = self._recent.get(id)
         if turn is None:
-            sql = "SELECT turn, low, high, changed FROM turns WHERE id = ?"
+            sql = "SELECT turn, low, high, changed, marked FROM turns WHERE id = ?"
             found = None if is_new else self._connection.execute(sql, (id,)).fetchone()
             if found is None:
                 self._last += 1
                 turn = Turn(self._last)
             else:
-                number, low, high, changed = found
-                turn = Turn(number, low, high, bool(changed))
+                number, low, high, changed, marked = found
+                turn = Turn(number, low, high, bool(changed), bool(marked))
             self._recent[id] = turn
         self._dirty.add(id)
         return turn
@@ -79,8 +90,8 @@ class Turns:
         """Write the turns that have changed."""
         many = self._connection.executemany
         dirty = ((name, self._recent[name]) for name in self._dirty)
-        rows = ((turn.number, name, turn.low, turn.high, turn.changed) for name, turn in dirty)
-        many("INSERT OR REPLACE INTO turns VALUES (?, ?, ?, ?, ?)", rows)
+        rows = ((turn.number, name, turn.low, turn.high, turn.changed, turn.marked) for name, turn in dirty)
+        many("INSERT OR REPLACE INTO turns VALUES (?, ?, ?, ?, ?, ?)", rows)
         many("INSERT INTO saved VALUES (?, ?, ?)", self._saved)
         self._dirty.clear()
         self._saved.clear()

@@ -65,7 +65,8 @@ export class LookCard extends HTMLElement {
   /** @param {NonNullable<Card["turn"]>} turn */
   #wayBack(turn) {
     const jump = () => this.querySelector(".turn")?.scrollIntoView();
-    return element("p", { class: "fact" }, `Its turn changed ${count(turn.files.length + turn.more, "file")}. `, element("button", { type: "button", on: { click: jump } }, "the way back ↓"));
+    const by = turn.mayBeIts ? "Its turn" : "Other calls of its turn";
+    return element("p", { class: "fact" }, `${by} changed ${count(turn.files.length + turn.more, "file")}. `, element("button", { type: "button", on: { click: jump } }, "the way back ↓"));
   }
 
   /** @param {Card} card */

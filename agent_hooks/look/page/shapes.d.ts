@@ -25,7 +25,7 @@ export interface Asked {
 }
 export interface Result { status: string; size: number | null; ms: number | null; error: string; redacted: Record<string, number> }
 export interface Turn {
-  index: number | null; checkpoint: string | null; files: string[]; more: number; ended: boolean; bringBack: string | null;
+  index: number | null; checkpoint: string | null; files: string[]; more: number; ended: boolean; mayBeIts: boolean; bringBack: string | null;
 }
 export interface Source { file: string; line: number | null; kind: string }
 export interface Card {

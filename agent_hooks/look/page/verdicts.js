@@ -35,7 +35,7 @@ export const KINDS = [
   { name: "rewritten", one: "rewritten", many: "rewritten", flag: REWRITTEN, rest: true },
   { name: "redacted", one: "with a hidden secret", many: "with hidden secrets", flag: REDACTED, rest: true },
   { name: "failed", one: "with a failed hook", many: "with failed hooks", flag: FAILED, rest: true },
-  { name: "files", one: "in a turn that changed files", many: "in turns that changed files", flag: FILES, rest: true },
+  { name: "files", one: "that may have changed files", many: "that may have changed files", flag: FILES, rest: true },
 ];
 
 /**
