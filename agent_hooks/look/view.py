@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
@@ -36,12 +36,18 @@ _DAY = 86_400_000.0  # milliseconds
 class View:
     """Answers about the recorded calls of one agent home, the person's own unless given.
 
-    `user`: the home directory below which clients keep their transcripts, the person's own if `home` is; empty for none.
+    `user`: the home directory below which clients keep their transcripts, the person's own if `home` is; empty for none;
+    `cwd`: the directory whose project comes first.
     """
 
     def __init__(
-        self, home: str | os.PathLike[str] | None = None, *, user: str | os.PathLike[str] | None = None
+        self,
+        home: str | os.PathLike[str] | None = None,
+        *,
+        user: str | os.PathLike[str] | None = None,
+        cwd: str | os.PathLike[str] = "",
     ) -> None:
+        self._cwd = os.path.realpath(cwd) if cwd else ""
         self._lock = RLock()
         own = agent_home() if home is None else os.path.abspath(home)
         if user is None and own == agent_home():
@@ -68,6 +74,7 @@ class View:
             lanes = [lane for lane in book.lanes if lane.calls]
             return {
                 "days": DAYS,
+                "here": _innermost((lane.project for lane in lanes), self._cwd),
                 "sessions": len({(lane.client, lane.session) for lane in lanes if lane.last >= since}),
                 **self._sums.of(book.columns, since, book.version),
                 "first": min((lane.first for lane in lanes), default=None),
@@ -126,10 +133,16 @@ def _redactor(home: str) -> Redactor:
         return Redactor()
 
 
+def _innermost(projects: Iterable[str], cwd: str) -> str:
+    """Return the innermost of the projects that a directory lies in, empty if there is none."""
+    around = (project for project in projects if project and f"{cwd}/".startswith(f"{project.rstrip('/')}/"))
+    return max(around, key=len, default="")
+
+
 def _lane(number: int, lane: Any) -> dict[str, Any]:
     project = os.path.basename(lane.project.rstrip("/"))
     agent = "" if lane.agent == "main" else lane.agent
-    label = " ".join(part for part in (lane.client, project, lane.session[:8], agent) if part)
+    label = " ".join(part for part in (project, lane.client, lane.session[:8], agent) if part)
     return {
         "id": number,
         "client": lane.client,

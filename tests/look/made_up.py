@@ -158,6 +158,7 @@ class MadeUpView:
         verdicts, facts = self.arrays["verdict"], Counter(self.arrays["flags"].tobytes())
         return {
             "days": self.days,
+            "here": "",
             "sessions": len({lane["session"] for lane in self.lanes}),
             "calls": len(self),
             "stopped": verdicts.count(3),

@@ -14,6 +14,7 @@ from agent_hooks.look.view import View
 from look.browser import Visit
 from look.serving import served
 from running import Command
+from support import approve
 
 pytestmark = pytest.mark.browser
 GATE = """
@@ -107,3 +108,36 @@ def test_from_the_numbers_to_the_call_that_cost_the_files_and_back(
     # At a terminal it asks.
     week(*words[1:], "--yes")
     assert (week.project / "notes" / "plan.md").read_text() == "the plan\n"
+
+
+@pytest.mark.behaviour("LK17")
+def test_a_project_is_chosen_and_that_of_the_current_directory_comes_first(
+    visit: Visit, command: Command, home: Path, tmp_path: Path
+) -> None:
+    """The numbers and the list are about its calls alone; two hooks of one name are told apart by their files."""
+    projects = [tmp_path / "work" / name for name in ("apples", "pears")]
+    for at, project in enumerate(projects):
+        hook = project / ".agent" / "hooks" / "gate.py"
+        hook.parent.mkdir(parents=True)
+        hook.write_text(GATE)
+        subprocess.run(["git", "init", "-q"], cwd=project, check=True)
+        approve(project)
+        command("run", "--cwd", str(project), "\n".join(["@bash ls"] * (at + 1)))
+    view = View(home / ".agent", cwd=projects[1])
+    view.refresh()
+    try:
+        with served(view, tmp_path / "look") as running:
+            visit.open(running.path)
+            assert "3 calls" in visit.text("look-sentence")
+            select = visit.page.locator("look-projects select")
+            assert select.locator("option").all_inner_texts() == ["all projects", "pears (here)", "apples"]
+            select.select_option(label="apples")
+            visit.until(lambda: visit.text(".found") == "1 call shown", "the call of the other project")
+            assert "1 session, 1 call, 0 stopped" in visit.text("look-sentence")
+            select.select_option(label="pears (here)")
+            visit.until(lambda: visit.text(".found") == "2 calls shown", "the calls of this project")
+            places = visit.page.locator("look-hooks .place").all_inner_texts()
+            assert places == [str(project / ".agent" / "hooks" / "gate.py") for project in reversed(projects)]
+            assert visit.complaints == []
+    finally:
+        view.close()

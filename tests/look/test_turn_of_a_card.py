@@ -97,7 +97,7 @@ def test_each_turn_has_its_own_files(repository: Command, home: Path) -> None:
 
 @pytest.mark.behaviour("LK15")
 def test_a_call_before_the_first_change_of_its_turn_belongs_to_it_too(repository: Command, home: Path) -> None:
-    """Its card has the files too, and says that it was not this call; only the removal counts as one that changed files."""
+    """Its card has the files too, and says that it was not this call; only the removal counts."""
     repository("run", "@bash ls\n@bash rm plan.md")
     listed, removed = turns(home)
     assert listed == removed | {"mayBeIts": False}

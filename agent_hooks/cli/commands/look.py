@@ -43,7 +43,7 @@ def _view() -> Viewing:
     # Imported here, because the server's libraries may be missing, which is told first.
     from agent_hooks.look.view import View
 
-    view = View(agent_home())
+    view = View(agent_home(), cwd=".")
     view.refresh()
     return view
 

@@ -8,6 +8,7 @@ import { count, moment, number } from "./format.js";
 import { LookHooks } from "./hooks_table.js";
 import { LookKeys } from "./keys.js";
 import { LookList } from "./list.js";
+import { LookProjects } from "./projects.js";
 import { LookRibbon } from "./ribbon.js";
 import { Selection } from "./selection.js";
 import { LookSentence, spanOf } from "./sentence.js";
@@ -37,6 +38,7 @@ export class LookApp extends HTMLElement {
   #card = new LookCard();
   #hooks = new LookHooks();
   #keys = new LookKeys();
+  #projects = new LookProjects();
   #search = element("input", { type: "search", placeholder: "search all commands   /", "aria-label": "Search all commands", autocomplete: "off", spellcheck: "false" });
   #state = element("p", { class: "state", role: "status" });
   #found = element("p", { class: "found", role: "status" });
@@ -67,7 +69,7 @@ export class LookApp extends HTMLElement {
     const help = element("button", { type: "button", class: "help", "aria-label": "Keys", title: "Keys", on: { click: () => this.#keys.help() } }, "?");
     fill(
       this,
-      element("header", { class: "top" }, element("h1", { class: "unseen" }, "Look: the work of your hooks"), this.#sentence, element("div", { class: "find" }, this.#search, help)),
+      element("header", { class: "top" }, element("h1", { class: "unseen" }, "Look: the work of your hooks"), this.#sentence, element("div", { class: "find" }, this.#projects, this.#search, help)),
       this.#state,
       element("main", {},
         element("section", { "aria-label": "All calls over time" }, this.#ribbon),
@@ -78,6 +80,10 @@ export class LookApp extends HTMLElement {
       this.#keys,
     );
     this.#sentence.addEventListener("choose", (event) => this.#choose(detail(event)));
+    this.#projects.addEventListener("choose", (event) => {
+      this.#selection.project = detail(event);
+      this.#select();
+    });
     this.#ribbon.addEventListener("span", () => this.#later(MOVING, () => this.#select()));
     this.#ribbon.addEventListener("jump", (event) => void this.#open(this.#list.length - 1 - detail(event), true));
     this.#list.addEventListener("open", (event) => void this.#open(detail(event)));
@@ -116,6 +122,7 @@ export class LookApp extends HTMLElement {
     const isWhole = ribbon.isWhole;
     this.#selection.from = isWhole ? -Infinity : ribbon.from;
     this.#selection.to = isWhole ? Infinity : ribbon.to;
+    this.#projects.show(facts.lanes, facts.here);
     this.#selection.update(facts.lanes);
     const isRecent = ribbon.from === this.#recent && ribbon.to >= this.#calls.last;
     const span = spanOf(ribbon.from, ribbon.to, isRecent || !this.#calls.length ? facts.days : 0, isWhole);

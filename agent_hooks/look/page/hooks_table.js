@@ -11,10 +11,12 @@ export class LookHooks extends HTMLElement {
     const heads = ["hook", "judged", "stopped", "asked", "changed", "failed", "too slow", "p50", "p99", "last"];
     /** @param {number} value @param {string} [tone] */
     const cell = (value, tone) => element("td", { class: value ? tone : "zero" }, number(value));
+    // Two projects may have a hook of one name, and an approved copy judges where its file was changed.
+    const isTwice = (/** @type {Hook} */ hook) => hooks.some((other) => other !== hook && other.hook === hook.hook);
     const rows = hooks.map((hook) =>
       element(
         "tr", { class: hook.neverRan ? "never" : null },
-        element("th", { scope: "row" }, foreign(hook.hook, { most: 200 }), hook.gone ? element("span", { class: "gone" }, "gone") : null, hook.neverRan ? element("span", { class: "gone" }, "never ran") : null),
+        element("th", { scope: "row" }, foreign(hook.hook, { most: 200 }), hook.gone ? element("span", { class: "gone" }, "gone") : null, hook.neverRan ? element("span", { class: "gone" }, "never ran") : null, hook.file && isTwice(hook) ? element("div", { class: "place" }, foreign(hook.file, { most: 300 })) : null),
         cell(hook.judged), cell(hook.stopped, "block"), cell(hook.asked, "ask"), cell(hook.rewrote), cell(hook.failed, "failing"), cell(hook.timedOut, "failing"),
         element("td", {}, duration(hook.p50)), element("td", {}, duration(hook.p99)), element("td", {}, hook.last === null ? "" : day(hook.last - 1)),
       ),

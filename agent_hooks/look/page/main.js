@@ -6,6 +6,7 @@ import { element, fill, foreign } from "./dom.js";
 import { LookHooks } from "./hooks_table.js";
 import { LookKeys } from "./keys.js";
 import { LookList } from "./list.js";
+import { LookProjects } from "./projects.js";
 import { LookRibbon } from "./ribbon.js";
 import { LookSentence } from "./sentence.js";
 import { bearer } from "./session.js";
@@ -18,6 +19,7 @@ customElements.define("look-list", LookList);
 customElements.define("look-card", LookCard);
 customElements.define("look-hooks", LookHooks);
 customElements.define("look-keys", LookKeys);
+customElements.define("look-projects", LookProjects);
 customElements.define("look-app", LookApp);
 
 const app = new LookApp();

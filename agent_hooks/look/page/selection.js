@@ -1,4 +1,4 @@
-/** The calls that the page shows at present: a kind, the words of a search, one lane, and a span of time. */
+/** The calls that the page shows at present: a kind, the words of a search, one project, and a span of time. */
 
 import { ASKED, KINDS, isNotable, isOf } from "./verdicts.js";
 
@@ -12,6 +12,8 @@ export class Selection {
     /** `""` for all calls, `sessions` for the first call of each, or the name of a kind. */
     this.kind = "";
     this.words = "";
+    /** The path of the project whose calls are shown, `""` for all. */
+    this.project = "";
     /** The rows that a search has found; `null` without a search. @type {Set<number> | null} */
     this.found = null;
     this.from = -Infinity;
@@ -33,7 +35,8 @@ export class Selection {
     const { verdict, flags, lane } = calls.timed;
     const kind = KINDS.find((each) => each.name === this.kind);
     const seen = this.kind === "sessions" ? new Set() : null;
-    this.isLimited = Boolean(kind || seen || found);
+    const isHere = this.#isHere(lanes);
+    this.isLimited = Boolean(kind || seen || found || this.project);
     const begin = calls.at(this.from);
     const end = this.to === Infinity ? calls.length : calls.at(this.to);
     if (!this.isLimited) {
@@ -50,6 +53,7 @@ export class Selection {
     for (let at = 0; at < calls.length; at++) {
       if (kind && !isOf(kind, verdict[at], flags[at])) continue;
       if (found && !found.has(calls.order[at])) continue;
+      if (!isHere[lane[at]]) continue;
       if (seen) {
         if (at < begin || at >= end) continue;
         const session = sessionOf(lanes[lane[at]]);
@@ -75,12 +79,16 @@ export class Selection {
     const end = this.to === Infinity ? calls.length : calls.at(this.to);
     const byFact = new Uint32Array(8 * 128);
     const seen = new Uint8Array(lanes.length);
+    const isHere = this.#isHere(lanes);
+    let all = 0;
     for (let at = begin; at < end; at++) {
+      if (!isHere[lane[at]]) continue;
       byFact[(verdict[at] << 7) | (flags[at] & 127)]++;
       seen[lane[at]] = 1;
+      all++;
     }
     /** @type {Record<string, number>} */
-    const counts = { calls: Math.max(0, end - begin), sessions: 0 };
+    const counts = { calls: all, sessions: 0 };
     counts.sessions = new Set(lanes.filter((_, at) => seen[at]).map(sessionOf)).size;
     for (const kind of KINDS) {
       counts[kind.name] = 0;
@@ -89,6 +97,14 @@ export class Selection {
       }
     }
     return counts;
+  }
+
+  /**
+   * Return 1 for each lane whose calls are shown.
+   * @param {readonly Lane[]} lanes
+   */
+  #isHere(lanes) {
+    return Uint8Array.from(lanes, (lane) => Number(!this.project || lane.project === this.project));
   }
 
   /**

@@ -6,7 +6,7 @@ export interface Lane {
 }
 export interface LeftOut { what: string; why: string; place?: string }
 export interface Summary {
-  days: number; sessions: number; calls: number; stopped: number; asked: number; failed: number;
+  days: number; here: string; sessions: number; calls: number; stopped: number; asked: number; failed: number;
   rewritten: number; redacted: number; first: number | null; last: number | null;
   lanes: Lane[]; tools: string[]; left_out: LeftOut[]; version: number;
 }
@@ -37,7 +37,7 @@ export interface Card {
   newer: string | null;
 }
 export interface Hook {
-  hook: string; judged: number; stopped: number; asked: number; rewrote: number; failed: number; timedOut: number;
+  hook: string; file: string; judged: number; stopped: number; asked: number; rewrote: number; failed: number; timedOut: number;
   p50: number | null; p99: number | null; last: number | null; gone: boolean; neverRan: boolean;
 }
 export interface Change { version: number; total: number; from: number }
