@@ -14,7 +14,7 @@ from agent_hooks import Ask, LoadedHook, Rewrite
 from agent_hooks.bridges import open_bridge
 from agent_hooks.bridges.driver import BridgeUI, Bridging
 from agent_hooks.look.index import sessions
-from agent_hooks.look.index.columns import BY_ORDER, FROM_TRANSCRIPT
+from agent_hooks.look.index.columns import BY_ORDER, FROM_TRANSCRIPT, GONE
 from agent_hooks.look.view import View
 from agent_hooks.pipeline.order import preflight
 from agent_hooks.redaction import Redactor
@@ -290,6 +290,35 @@ async def test_a_record_of_a_sub_agent_moves_the_row_into_its_lane(recorded: Rec
     again = View(recorded.home, user=tmp_path)
     again.refresh()
     assert again.card(0)["next"] == 2
+
+
+@pytest.mark.behaviour("VW10")
+async def test_a_call_whose_record_is_removed_is_that_of_its_transcript_again(
+    recorded: Recorded, tmp_path: Path
+) -> None:
+    """As in an index that is made anew."""
+    path = put(tmp_path, "gemini-cli")
+    await judged(recorded, "gemini-cli", [before_tool(path)], "BeforeTool")
+    view = View(recorded.home, user=tmp_path)
+    view.refresh()
+    assert view.card(0)["verdict"] == "pass"
+    for each in recorded.directory.glob("*.jsonl"):
+        each.unlink()
+    view.refresh()
+    again = View(tmp_path / "other", user=tmp_path)
+    again.refresh()
+    one, other = (
+        {index.command([row])[0]: index.card(row)["verdict"] for row in rows_of(index)} for index in (view, again)
+    )
+    assert one == other
+    assert set(one.values()) == {"unjudged"}
+    view.close()
+    again.close()
+
+
+def rows_of(view: View) -> list[int]:
+    """Return the rows that are there."""
+    return [row for row, verdict in enumerate(view.columns().verdict) if verdict != GONE]
 
 
 @pytest.mark.behaviour("VW10")

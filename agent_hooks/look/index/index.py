@@ -232,9 +232,13 @@ class Index:
             source.problem, source.size = describe(exc), found.size
 
     def _remove(self, gone: Sequence[Source]) -> None:
-        """Remove files that are gone, with the calls that no other file has."""
+        """Remove files that are gone, with their calls.
+
+        A transcript that has one of these calls too is read again from its beginning.
+        """
         ask, columns = self.connection.execute, self.book.columns
         self.book.write_calls()
+        gone = [*gone, *self._joined_with(gone)]
         files = (json.dumps([source.file for source in gone]),)
         rows = {row for (row,) in ask("SELECT row FROM calls WHERE file IN (SELECT value FROM json_each(?))", files)}
         for row, kind in ask(
@@ -249,6 +253,14 @@ class Index:
         ask("DELETE FROM places WHERE file IN (SELECT value FROM json_each(?))", files)
         ask("DELETE FROM saved WHERE file IN (SELECT value FROM json_each(?))", files)
         self.sources.forget(gone)
+
+    def _joined_with(self, gone: Sequence[Source]) -> list[Source]:
+        """Return the transcripts that have calls whose records are in these files."""
+        numbers = {source.file for source in gone}
+        sql = """SELECT DISTINCT places.file FROM places JOIN calls USING (row)
+            WHERE places.kind = 'call' AND calls.file IN (SELECT value FROM json_each(?))"""
+        joined = {file for (file,) in self.ask(sql, (json.dumps([*numbers]),))} - numbers
+        return [source for source in self.sources.by_path.values() if source.file in joined]
 
     # ---- questions
 
