@@ -108,6 +108,8 @@ class Worktree:
             "GIT_DIR": self.store,
             "GIT_WORK_TREE": top,
             "GIT_INDEX_FILE": self.index,
+            # A third smaller, so it is read and written in less time.
+            "GIT_INDEX_VERSION": "4",
             "GIT_ATTR_NOSYSTEM": "1",
             "GIT_AUTHOR_NAME": "agent_hooks",
             "GIT_AUTHOR_EMAIL": "agent-hooks@localhost",

@@ -13,14 +13,18 @@ from agent_hooks.look.index.figures import COUNTS, HOUR, from_bytes, percentile,
 def hook_figures(index: Index, since: float = 0.0) -> list[dict[str, Any]]:
     """Return the figures since a time in milliseconds, to the hour, the hook with most steps first.
 
-    A hook that sessions loaded and that has no step is there too, with `neverRan`.
+    A hook is called by the directory of each session, `.agent/hooks/gate.py` or by its path; its file is one, and gets its
+    newest name.  A hook that sessions loaded and that has no step is there too, with `neverRan`.
     """
-    parts: dict[tuple[str, str], list[tuple[int, bytes]]] = {}
-    asked = index.ask("SELECT hook, path, hour, counts FROM figures WHERE hour >= ?", (int(since // HOUR),))
-    for hook, path, hour, counts in asked:
-        parts.setdefault((hook, path), []).append((hour, counts))
-    ran = {path for _, path in parts} | {hook for hook, _ in parts}
-    found = [_figures(hook, path, hours) for (hook, path), hours in parts.items()]
+    parts: dict[str, list[tuple[int, bytes]]] = {}
+    names: dict[str, tuple[str, str]] = {}
+    sql = "SELECT hook, path, hour, counts FROM figures WHERE hour >= ? ORDER BY hour, hook"
+    ran: set[str] = set()
+    for hook, path, hour, counts in index.ask(sql, (int(since // HOUR),)):
+        parts.setdefault(path or hook, []).append((hour, counts))
+        names[path or hook] = (hook, path)
+        ran |= {hook, path}
+    found = [_figures(*names[key], hours) for key, hours in parts.items()]
     loaded = index.ask("SELECT hook, path, last FROM hooks WHERE last >= ?", (since,))
     found += [_never(hook, path, last) for hook, path, last in loaded if not _has_run(hook or path, ran)]
     return sorted(found, key=lambda each: (-each["judged"], each["hook"], each["file"]))

@@ -16,6 +16,8 @@ from agent_hooks.look.index import index as indexing
 from agent_hooks.look.index.columns import ASKED, FAILED, GONE, REDACTED, REWRITTEN
 from agent_hooks.look.index.store import NAME
 from agent_hooks.look.view import View
+from agent_hooks.records.lines import Decision, Step
+from agent_hooks.records.writer import ChainWriter
 from agent_hooks.testing import ScriptedUI, StandInTool, call_tool
 from recording import TOKEN, Recorded
 from support import hook_on
@@ -182,6 +184,20 @@ async def test_each_hook_has_its_figures(recorded: Recorded, tmp_path: Path) -> 
     assert (idled["neverRan"], idled["judged"], idled["gone"]) == (True, 0, False)
     (entry,) = view.summary()["left_out"]
     assert (entry["what"], entry["place"]) == ("the code of a hook", str(judge))
+
+
+@pytest.mark.behaviour("VW4")
+def test_a_hook_of_several_names_is_one(recorded: Recorded) -> None:
+    """Its short name depends on the directory of the session; another file of the same name is another hook."""
+    writer = ChainWriter(str(recorded.directory), "s")
+    for name, file in (("gate.py", "/one/gate.py"), ("/one/gate.py", "/one/gate.py"), ("gate.py", "/two/gate.py")):
+        steps = (Step(stage="tool_call", by=name, file=file, line=1),)
+        fields = {"id": writer.new_id(), "tool": "bash", "verdict": "pass", "input": {}, "steps": steps}
+        writer.write(Decision, fields, b'"session":"s"')
+    writer.close()
+    view = View(recorded.home)
+    view.refresh()
+    assert [(each["file"], each["judged"]) for each in view.hooks()] == [("/one/gate.py", 2), ("/two/gate.py", 1)]
 
 
 @pytest.mark.behaviour("VW5")
