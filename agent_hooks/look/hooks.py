@@ -13,8 +13,8 @@ from agent_hooks.look.index.figures import COUNTS, HOUR, from_bytes, percentile,
 def hook_figures(index: Index, since: float = 0.0) -> list[dict[str, Any]]:
     """Return the figures since a time in milliseconds, to the hour, the hook with most steps first.
 
-    A hook is called by the directory of each session, `.agent/hooks/gate.py` or by its path; its file is one, and gets its
-    newest name.  A hook that sessions loaded and that has no step is there too, with `neverRan`.
+    Sessions call a hook by its path or by a part of it, as their directory has it; here its file is one, with its newest
+    name.  A hook that sessions loaded and that has no step is there too, with `neverRan`.
     """
     parts: dict[str, list[tuple[int, bytes]]] = {}
     names: dict[str, tuple[str, str]] = {}
