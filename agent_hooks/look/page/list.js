@@ -233,7 +233,7 @@ export class LookList extends HTMLElement {
       element("span", { class: "sign", title: verdict.word }, element("span", { "aria-hidden": "true" }, verdict.sign), element("span", { class: "unseen" }, verdict.word)),
       foreign(command ?? "…", { class: "command", most: LONGEST_COMMAND }),
       marks(calls.flags[row]),
-      element("span", { class: "lane", title: lane?.label ?? "" }, foreign(lane?.label ?? "", { most: 60 })),
+      element("span", { class: "lane", title: lane?.label.slice(0, 200) }, foreign(lane?.label ?? "", { most: 60 })),
       element("span", { class: "took" }, duration(calls.hookMs[row])),
     );
   }
