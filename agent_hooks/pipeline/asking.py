@@ -144,16 +144,17 @@ def _report(failure: BaseException, method: str, call: JudgedCall) -> None:
 # ---- the question ----------------------------------------------------------------------------------------------------
 
 
-def _with_one_remedy(asks: Sequence[Ask]) -> list[Ask]:
-    """Return the questions with one remedy for all rules of the guards in the place of one for each."""
-    rules = [ask.rule for ask in asks if ask.rule and ask.remedy == remedy(ask.rule)]
-    return [replace(ask, remedy=remedy(*rules)) if ask.rule in rules else ask for ask in asks]
+def _without_settings(ask: Ask) -> Ask:
+    """Return a question without the remedy of our guards: the person who answers needs no exception for the call.
+
+    The remedy of another guard may be anything, a person to talk to for example.
+    """
+    return replace(ask, remedy="") if ask.rule and ask.remedy == remedy(ask.rule) else ask
 
 
 def _question(title: str, asks: Sequence[Ask], call: JudgedCall) -> Question:
     handed_over = _handed_over(call)
-    # The person who answers here needs no other way to allow the call.
-    told = _with_one_remedy(asks) if handed_over else [replace(ask, remedy="") for ask in asks]
+    told = [_without_settings(ask) for ask in asks]
     return Question(
         title=title,
         call=_call_line(call),

@@ -127,7 +127,7 @@ def test_a_path_that_cannot_be_one_does_not_end_the_session(command: Command, ho
 
 @pytest.mark.behaviour("Y11")
 def test_trust_that_changes_counts_at_the_next_turn(command: Command) -> None:
-    """Until the person approves a change, the approved bytes judge, with their own data; that is said once."""
+    """Until the person approves a change, the approved bytes judge, with their own data; that is said for each file."""
     command.trusted = False
     hook = command.add_hook(FROM_DATA)
     data = hook.with_name("reason.txt")
@@ -136,10 +136,10 @@ def test_trust_that_changes_counts_at_the_next_turn(command: Command) -> None:
     rpc = command.rpc("--no-session")
     assert reason(rpc) == "old"
     data.write_text("new")
-    assert reason(rpc) == "old"
+    assert reason(rpc) == reason(rpc) == "old"
     hook.write_text(dedent(GATE.format("newer")))
-    assert reason(rpc) == "old"
-    assert len(warnings(rpc, "the last approved ones count")) == 1
+    assert reason(rpc) == reason(rpc) == "old"
+    assert [each["message"].count(".agent/hooks/") for each in warnings(rpc, "the last approved ones count")] == [1, 2]
     command("trust", "--yes")
     assert reason(rpc) == "newer"
     hook.write_text(dedent(FROM_DATA))

@@ -180,16 +180,16 @@ def test_a_program_that_is_not_known_keeps_all_its_questions() -> None:
 @everywhere
 @pytest.mark.anyio
 @pytest.mark.behaviour("PR15")
-async def test_a_dialog_shows_one_remedy_for_all_rules() -> None:
-    """The remedy names every rule, and stands once."""
+async def test_a_dialog_names_all_rules_and_no_exception() -> None:
+    """The answer is the way to allow the call."""
     ui = ScriptedUI(False)
     runner, _ = runner_of(guards=builtin_guards(), ui=ui)
     command = {"command": "rm -rf data2; git push --force"}
     judged = await preflight(EchoTool(), "1", command, runner=runner)
     assert judged.block is not None
     (asked,) = ui.questions
-    assert asked.message.count("guards.exceptions") == 1
-    assert "--allow-once rm-rf --allow-once git-remote" in asked.message
+    assert "guards.exceptions" not in asked.message
+    assert all(f"({rule})" in asked.message for rule in ("rm-rf", "git-remote"))
     call = GuardedCall(tool_name="bash", input=command, attended=True)
     asks = [guard.judge(call) for guard in builtin_guards()]
     assert [1 + len(ask.also) for ask in asks if isinstance(ask, Ask)] == [2]

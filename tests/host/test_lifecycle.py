@@ -563,6 +563,8 @@ async def test_a_compaction_is_one_more_entry_and_the_conversation_is_shorter(pr
             "summary": outcome.entry.summary,
             "firstKeptEntryIndex": 4,
             "tokensBefore": outcome.entry.tokens_before,
+            "provider": "puppet",
+            "model": "puppet",
         }
         assert len(host.messages) == 3
         assert texts(host)[1:] == ["two"]
