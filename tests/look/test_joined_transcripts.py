@@ -415,3 +415,50 @@ async def test_only_new_lines_of_a_transcript_are_read(recorded: Recorded, tmp_p
     path.unlink()
     view.refresh()
     assert view.summary()["calls"] == 0
+
+
+@pytest.mark.behaviour("VW12")
+async def test_lines_that_cannot_be_read_are_counted_and_the_others_count(
+    recorded: Recorded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that is no JSON, a blank one, and one that is longer than the limit, also before the file grows."""
+    path = put(tmp_path, "pi")
+    whole = len(rows_of(seen(recorded.home / "whole", tmp_path)))
+    monkeypatch.setattr(sessions, "LONGEST", 40_000)
+    lines = path.read_bytes().splitlines(keepends=True)
+    odd = [b"{no json\n", b"\n", b'"' + b"x" * 100_000 + b'"\n']
+    path.write_bytes(b"".join([lines[0], *odd, *lines[1:-1]]))
+    view = View(recorded.home, user=tmp_path)
+    view.refresh()
+    path.write_bytes(b"".join([lines[0], *odd, *lines[1:]]))
+    view.refresh()
+    assert len(rows_of(view)) == whole
+    (entry,) = view.summary()["left_out"]
+    assert (entry["what"], entry["why"], entry["place"]) == ("2 lines", "cannot be read", str(path))
+
+
+@pytest.mark.behaviour("VW12")
+@pytest.mark.parametrize("time", ["2999-01-01T00:00:00.000Z", "yesterday"])
+async def test_a_call_of_an_impossible_time_stands_where_its_file_was_written(
+    time: str, recorded: Recorded, tmp_path: Path
+) -> None:
+    """A time in the future is told."""
+    path = put(tmp_path, "pi")
+    facts = [json.loads(line) for line in path.read_text().splitlines()]
+    for fact in facts:
+        for each in (fact, fact.get("message") or {}):
+            if "timestamp" in each:
+                each["timestamp"] = time
+    path.write_text("".join(json.dumps(fact) + "\n" for fact in facts))
+    written = 1_790_000_000.0
+    os.utime(path, (written, written))
+    view = seen(recorded.home, tmp_path)
+    assert {*view.columns().time} == {written * 1000}
+    assert bool(view.summary()["left_out"]) == time.startswith("2999")
+
+
+def seen(home: Path, user: Path) -> View:
+    """Return a view that has read everything."""
+    view = View(home, user=user)
+    view.refresh()
+    return view
