@@ -166,3 +166,18 @@ def test_a_session_goes_on_with_its_model_and_can_be_chosen(
     tmux.press("C-d")
     tmux.sees("left with 0")
     assert "give the path of a session" in command("run", "--mode", "interactive", "--resume", code=2).stderr
+
+
+@pytest.mark.behaviour("TM20")
+def test_the_search_in_the_history_shows_its_line_while_one_types(terminal: Terminal, command: Command) -> None:
+    """Enter takes the line without sending it."""
+    tmux = terminal()
+    tmux.start_agent("--no-session")
+    for text in ("mend the roof", "paint the wall"):
+        tmux.enter(text)
+        tmux.sees(text, times=2)
+    tmux.press("C-r")
+    tmux.type("roo")
+    tmux.sees("> mend the roof\nhistory: roo")
+    tmux.press("Enter")
+    tmux.ends_with("> mend the roof")

@@ -106,6 +106,7 @@ class PromptScreen(Conversation):
             BufferControl(
                 self.buffer,
                 search_buffer_control=self._search.control,
+                preview_search=True,
                 input_processors=[BetweenWords(indent=len(INDENT))],
             ),
             height=lambda: Dimension(min=1, max=max(1, self._size().rows // 2)),
