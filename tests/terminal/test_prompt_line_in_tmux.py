@@ -121,6 +121,24 @@ def test_a_command_of_the_person_runs_and_the_model_reads_it(
 
 
 @pytest.mark.behaviour("TM23")
+def test_a_text_that_only_begins_like_a_command_is_a_message(terminal: Terminal, command: Command) -> None:
+    """An image of Markdown, several lines, and the prompt of the command line; the mark shows which one it is."""
+    tmux = terminal()
+    tmux.start_agent("--no-session", "--mode", "interactive", "'!touch made'")
+    tmux.sees("!touch made", times=2)
+    tmux.enter("![a picture](a.png)")
+    tmux.sees("a picture", times=2)
+    tmux.type("!touch made")
+    tmux.ends_with("\n$ !touch made")
+    tmux.press("M-Enter")
+    tmux.type("and more")
+    tmux.ends_with("\n> !touch made\n  and more")
+    tmux.press("Enter")
+    tmux.sees("and more", times=2)
+    assert not (command.project / "made").exists()
+
+
+@pytest.mark.behaviour("TM23")
 def test_below_an_agent_such_a_line_is_refused(
     terminal: Terminal, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,6 +18,7 @@ from agent_hooks.cli.screen.completion import Candidate
 from agent_hooks.cli.screen.hooks_table import hooks_table
 from agent_hooks.cli.screen.in_force import in_force_table
 from agent_hooks.cli.screen.prompt import PromptScreen
+from agent_hooks.cli.screen.results import own_command
 from agent_hooks.cli.screen.wording import NO_HOOKS
 from agent_hooks.cli.setup import hiding
 from agent_hooks.errors import count, did_you_mean
@@ -242,7 +243,8 @@ class SlashCommands:
             self._left = sessions
             text = outcome.text or ""
             self._screen.rule(f"back before: {first_words(text)}")
-            self._screen.offer(f" {text}" if PATTERN.fullmatch(text) else text)
+            is_command = PATTERN.fullmatch(text) or own_command(text) is not None
+            self._screen.offer(f" {text}" if is_command else text)
             if turns := await self._taking_back.turns_since(entry.timestamp, sessions):
                 await self._taking_back.offer(turns)
 

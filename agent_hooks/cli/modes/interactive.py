@@ -22,7 +22,7 @@ from agent_hooks.cli.reloading import HostReloading
 from agent_hooks.cli.screen.completion import Candidate, PromptCompleter
 from agent_hooks.cli.screen.line import PromptHistory
 from agent_hooks.cli.screen.prompt import PromptScreen
-from agent_hooks.cli.screen.results import OWN
+from agent_hooks.cli.screen.results import OWN, own_command
 from agent_hooks.cli.screen.terminal import OwnTerminal
 from agent_hooks.cli.screen.wording import short
 from agent_hooks.cli.setup import Setup
@@ -133,7 +133,9 @@ class Interactive:
                     tasks.start_soon(self._facts.load_prices)
                     tasks.start_soon(self._facts.count_checkpoints)
                     if self._start.prompt:
-                        self._submit(self._start.prompt)
+                        # Only a line that is typed is a command of the person; a space makes it a message.
+                        own = own_command(self._start.prompt) is not None
+                        self._submit(f" {self._start.prompt}" if own else self._start.prompt)
                     await self._left.wait()
                     self._screen.leaving()
                     saved = host.state().session_file is not None and bool(host.messages)
@@ -169,7 +171,7 @@ class Interactive:
 
     def _submit(self, text: str) -> None:
         """Queue a command, or send a message to the agent."""
-        if PATTERN.fullmatch(text) or text.startswith(OWN):
+        if PATTERN.fullmatch(text) or own_command(text) is not None:
             self._lines.send_nowait(text)
             return
         waits, message = self._host.running or self._acting, text.strip()
@@ -186,16 +188,16 @@ class Interactive:
     async def _work(self) -> None:
         """Carry out slash commands and commands of the person, one after another."""
         async for line in self._received:
-            match = PATTERN.fullmatch(line)
+            match, own = PATTERN.fullmatch(line), own_command(line)
             name = OWN if match is None else match[1]
             self._screen.echo(line)
             self._acting = True
             self._screen.busy(line if match is None else name)
             try:
-                if match is None:
-                    await self._own.run(line.removeprefix(OWN).strip())
-                else:
+                if match is not None:
                     await self._commands.carry_out(name, (match[2] or "").strip())
+                elif own is not None:
+                    await self._own.run(own)
             except AgentHooksError as exc:
                 self._screen.error(f"{name}: {exc}")
             finally:

@@ -43,6 +43,7 @@ from agent_hooks.cli.screen.conversation import Conversation
 from agent_hooks.cli.screen.keys import prompt_keys
 from agent_hooks.cli.screen.line import PromptHistory
 from agent_hooks.cli.screen.pastes import Pastes
+from agent_hooks.cli.screen.results import own_command
 from agent_hooks.cli.screen.status import waiting_lines
 from agent_hooks.cli.screen.words import BetweenWords
 from agent_hooks.ui.dialogs import Dialog
@@ -53,7 +54,7 @@ SPINNER_STEP = 0.15  # seconds
 SECOND_CTRL_C = 5.0
 """Seconds in which a second Ctrl-C ends the program."""
 # The beginning of the first row of the prompt line, and of all others.
-PROMPT, INDENT = "> ", "  "
+PROMPT, OWN_PROMPT, INDENT = "> ", "$ ", "  "
 # The least seconds between two drawings: a model may send a thousand pieces in one.
 REDRAW_INTERVAL = 0.02
 
@@ -112,7 +113,7 @@ class PromptScreen(Conversation):
             height=lambda: Dimension(min=1, max=max(1, self._size().rows // 2)),
             wrap_lines=True,
             dont_extend_height=True,
-            get_line_prefix=lambda line, wrapped: [("class:prompt", PROMPT if line == wrapped == 0 else INDENT)],
+            get_line_prefix=lambda line, wrapped: [("class:prompt", self._mark() if line == wrapped == 0 else INDENT)],
         )
         self._app: Application[None] = Application(
             Layout(self._layout(), self._prompt),
@@ -265,6 +266,10 @@ class PromptScreen(Conversation):
         self._interrupted_at = monotonic()
         if self._loop is not None:
             self._loop.call_later(SECOND_CTRL_C, self._app.invalidate)
+
+    def _mark(self) -> str:
+        """Return the mark of the prompt line, which tells a command of the person from a message."""
+        return PROMPT if own_command(self.buffer.text) is None else OWN_PROMPT
 
     def _typed(self) -> None:
         self._interrupted_at = None

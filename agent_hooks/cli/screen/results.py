@@ -63,6 +63,13 @@ class Ended(NamedTuple):
         return str(details.get(name, "")) if isinstance(details, Mapping) else ""
 
 
+def own_command(line: str) -> str | None:
+    """Return the command of a line of the person that is one; `None` for a message, an image of Markdown for example."""
+    if not line.startswith(OWN) or line.startswith(f"{OWN}[") or "\n" in line.strip():
+        return None
+    return line.removeprefix(OWN).strip() or None
+
+
 def _status(output: ToolOutput) -> object:
     return output.details.get("status") if isinstance(output.details, Mapping) else None
 
