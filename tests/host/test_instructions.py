@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from agent_hooks.host.instructions import LONGEST, Instructions
-from model_server import ModelServer, Say
 from running import Command
 
 
@@ -91,28 +90,6 @@ def test_an_agent_outside_of_the_project_reads_its_own_directory_only(place: Pat
     (place / "project" / "AGENTS.md").write_text("theirs")
     (place / "other" / "AGENTS.md").write_text(" \n")
     assert instructions(place, warned, "../other").read() == []
-
-
-@pytest.mark.behaviour("AM3")
-def test_the_model_gets_the_instructions_and_a_change_counts_from_the_next_prompt(
-    command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """They stand in the system prompt, behind our own text, where transformers see them too."""
-    with ModelServer() as server:
-        for name, value in server.environment("openai").items():
-            monkeypatch.setenv(name, value)
-        server.play(Say("one"), Say("two"))
-        path = command.project / "AGENTS.md"
-        path.write_text("always use tabs")
-        client = command.rpc("--model", "openai:m", "--no-session")
-        for text, expected in (("hello", "always use tabs"), ("again", "never use tabs")):
-            client.send("prompt", message=text)
-            client.expect("agent_end")
-            messages = server.requests[-1].body["messages"]
-            said = "\n".join(str(each["content"]) for each in messages if each["role"] in ("system", "developer"))
-            assert said.index("You are a coding agent") < said.index(f"Instructions of {path}:\n\n{expected}")
-            path.write_text("never use tabs")
-        client.end()
 
 
 @pytest.mark.behaviour("AM4")
