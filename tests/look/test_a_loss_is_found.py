@@ -128,14 +128,15 @@ def test_a_project_is_chosen_and_that_of_the_current_directory_comes_first(
     try:
         with served(view, tmp_path / "look") as running:
             visit.open(running.path)
-            assert "3 calls" in visit.text("look-sentence")
+            assert "1 session, 2 calls" in visit.text("look-sentence")
             select = visit.page.locator("look-projects select")
             assert select.locator("option").all_inner_texts() == ["all projects", "pears (here)", "apples"]
             select.select_option(label="apples")
             visit.until(lambda: visit.text(".found") == "1 call shown", "the call of the other project")
             assert "1 session, 1 call, 0 stopped" in visit.text("look-sentence")
-            select.select_option(label="pears (here)")
-            visit.until(lambda: visit.text(".found") == "2 calls shown", "the calls of this project")
+            select.select_option(label="all projects")
+            visit.until(lambda: visit.text(".found") == "", "all calls")
+            assert "2 sessions, 3 calls" in visit.text("look-sentence")
             places = visit.page.locator("look-hooks .place").all_inner_texts()
             assert places == [str(project / ".agent" / "hooks" / "gate.py") for project in reversed(projects)]
             assert visit.complaints == []

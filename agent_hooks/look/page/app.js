@@ -80,10 +80,7 @@ export class LookApp extends HTMLElement {
       this.#keys,
     );
     this.#sentence.addEventListener("choose", (event) => this.#choose(detail(event)));
-    this.#projects.addEventListener("choose", (event) => {
-      this.#selection.project = detail(event);
-      this.#select();
-    });
+    this.#projects.addEventListener("choose", () => this.#select());
     this.#ribbon.addEventListener("span", () => this.#later(MOVING, () => this.#select()));
     this.#ribbon.addEventListener("jump", (event) => void this.#open(this.#list.length - 1 - detail(event), true));
     this.#list.addEventListener("open", (event) => void this.#open(detail(event)));
@@ -123,6 +120,7 @@ export class LookApp extends HTMLElement {
     this.#selection.from = isWhole ? -Infinity : ribbon.from;
     this.#selection.to = isWhole ? Infinity : ribbon.to;
     this.#projects.show(facts.lanes, facts.here);
+    this.#selection.project = this.#projects.chosen;
     this.#selection.update(facts.lanes);
     const isRecent = ribbon.from === this.#recent && ribbon.to >= this.#calls.last;
     const span = spanOf(ribbon.from, ribbon.to, isRecent || !this.#calls.length ? facts.days : 0, isWhole);

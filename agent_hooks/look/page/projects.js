@@ -1,12 +1,18 @@
-/** The choice of a project: its calls alone are shown. The project in which the page was started comes first. */
+/** The choice of a project: its calls alone are shown. At first it is the project in which the page was started. */
 
 import { element, fill } from "./dom.js";
 
 /** @typedef {import("./shapes").Lane} Lane */
 
 export class LookProjects extends HTMLElement {
-  #select = element("select", { "aria-label": "Project", on: { change: () => this.dispatchEvent(new CustomEvent("choose", { detail: this.#select.value })) } });
+  #select = element("select", { "aria-label": "Project", on: { change: () => this.dispatchEvent(new CustomEvent("choose")) } });
   #shown = "";
+  #isNew = true;
+
+  /** The path of the chosen project, `""` for all. */
+  get chosen() {
+    return this.hidden ? "" : this.#select.value;
+  }
 
   /**
    * Show the projects of the lanes, if there are several.
@@ -19,7 +25,8 @@ export class LookProjects extends HTMLElement {
     this.hidden = projects.length < 2;
     if (this.#shown === projects.join("\0")) return;
     this.#shown = projects.join("\0");
-    const chosen = this.#select.value;
+    const chosen = this.#isNew ? here : this.#select.value;
+    this.#isNew = false;
     const names = projects.map(last);
     fill(
       this.#select,

@@ -30,9 +30,11 @@ npm pkg set, npm pkg delete, npm pkg fix, npm set-script : @e=package.json _*
 npm config set, npm config delete, npm set, npm login, npm adduser, npm logout : @e=~/.npmrc _*
 npm version, pnpm version, yarn version : @e=package.json @opaque _*
 npm pack, pnpm pack, yarn pack : --dry-run:! --pack-destination=W @w=*.tgz @opaque R?
-npm publish, pnpm publish, yarn publish, yarn npm publish, bun publish : --dry-run:! --otp,--access=_
+npm publish, npm pub, npm publ, npm publi, npm publis, pnpm publish, yarn publish, yarn npm publish, bun publish :
+ --dry-run:! --otp,--access=_
  @out=registry.npmjs.org @opaque R*=.
-npm unpublish, npm deprecate, npm dist-tag, npm owner, npm access, npm team, npm token, npm hook :
+npm unpublish, npm unp, npm unpu, npm unpub, npm unpubl, npm unpubli, npm unpublis, npm deprecate, npm depr, npm depre,
+ npm deprec, npm depreca, npm deprecat, npm dist-tag, npm owner, npm access, npm team, npm token, npm hook :
  @out=registry.npmjs.org @lose=published-packages _*
 npm cache clean, npm cache add, pnpm store prune, yarn cache clean, bun pm cache : @opaque _*
 npx, bunx, pnpx : -p,-c,--package,--call=_ @early s*

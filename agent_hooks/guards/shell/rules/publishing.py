@@ -6,18 +6,34 @@ from agent_hooks.guards.shell.rules.outside import Loss, losses
 
 _WHY = "publishes something, which others get from then on"
 _WITHDRAWN = "withdraws a published package"
+
+
+def _short(verb: str, least: int) -> str:
+    """Return a pattern of a verb and its beginnings of so many letters: npm takes each that no other verb has."""
+    pattern = ""
+    for letter in reversed(verb[least:]):
+        pattern = f"(?:{letter}{pattern})?"
+    return f"{verb[:least]}{pattern}"
+
+
+# The options before a verb whose value is the next word.
+_WITH_VALUE = r"(?:-w|--workspace|--prefix|-C|--dir|--cwd|-F|--filter|--registry|--tag|--otp)"
+_PUBLISH, _UNPUBLISH, _DEPRECATE = _short("publish", 3), _short("unpublish", 3), _short("deprecate", 4)
 RULES = losses(
     (
         Loss(
             "publish",
             "npm pnpm yarn bun jsr vlt",
-            r"^\S+ (?:-\S+ |[\w@/.-]+=\S+ )*(?:npm )?publish\b|^\S+ .*-r publish\b|^\S+ stage publish",
+            (
+                rf"^\S+ (?:{_WITH_VALUE} \S+ |-\S+ |[\w@/.-]+=\S+ )*(?:npm )?{_PUBLISH}\b|"
+                r"^\S+ .*-r publish\b|^\S+ stage publish"
+            ),
             _WHY,
         ),
         Loss(
             "publish",
             "npm pnpm yarn",
-            r"^\S+ (?:npm )?(?:unpublish|deprecate|undeprecate|dist-tag (?:add|rm|remove))\b",
+            rf"^\S+ (?:npm )?(?:{_UNPUBLISH}|{_DEPRECATE}|undeprecate|dist-tag (?:add|rm|remove))\b",
             _WITHDRAWN,
         ),
         Loss(
