@@ -311,7 +311,9 @@ def test_run_warns_of_an_older_set_that_came_back(command: Command) -> None:
     assert "; to keep or refuse it: agent-hooks trust\n" in warning
     assert "in force, without .agent/hooks/newest.py" in command("check").stderr
     assert "without .agent/hooks/newest.py" in " ".join(command("doctor").stdout.split())
-    assert "without .agent/hooks/newest.py" in command("trust").stdout
+    told = command("trust").stdout
+    assert "without .agent/hooks/newest.py" in told
+    assert "to keep or refuse it: agent-hooks trust, at a terminal, or with --yes" in told
 
 
 @pytest.mark.behaviour("A38")

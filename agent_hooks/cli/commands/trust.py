@@ -20,7 +20,7 @@ from agent_hooks.errors import count
 from agent_hooks.storage.rights import check_owner
 from agent_hooks.trust.ancestors import refuse_below_an_agent
 from agent_hooks.trust.manifest import DIRECTORIES, TrustError, absolute
-from agent_hooks.trust.policy import ProjectTrust, Trust, TrustedSources
+from agent_hooks.trust.policy import REMEDY, ProjectTrust, Trust, TrustedSources
 from agent_hooks.trust.store import TrustStore
 
 _NOT_HERE = (
@@ -186,7 +186,9 @@ def _approve(chosen: list[ProjectTrust], store: TrustStore, files: Sequence[str]
 
 def _words(project: ProjectTrust) -> str:
     if project.note is not None:
-        return f"approved already, digest {project.found.digest}; {project.note.removeprefix(f'{project.directory}: ')}"
+        # No person can be asked here, and this command is the remedy of the note.
+        note = project.note.removeprefix(f"{project.directory}: ").removesuffix(REMEDY)
+        return f"approved already, digest {project.found.digest}; {note}{REMEDY}, at a terminal, or with --yes"
     words = {"always": "any content is approved (--always)", "empty": "nothing to approve"}
     return words.get(project.state, f"approved already, digest {project.found.digest}")
 
