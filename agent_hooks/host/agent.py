@@ -114,8 +114,10 @@ class Agent:
         # The first answer with which a hook has ended this run.
         self._stop: Stop | None = None
         self._working = False
-        # The texts that come after the next prompt: of hooks, and those of this program without a `by`.
+        # The texts of hooks that come after the next prompt.
         self._context: list[AddContext] = []
+        # The texts about the person's own acts, which came before it.
+        self._notes: list[str] = []
         runner.on_stop(self._take_stop)
         self.use_tools(tools)
 
@@ -146,6 +148,9 @@ class Agent:
         own = Params(self.model, self.thinking_level)
         params = await self.steering.params(passed, own)
         self._params = None if params == own else params
+        notes, self._notes = self._notes, []
+        for note in notes:
+            self.add(UserMessage(content=note, timestamp=now_ms(), is_context=True))
         self.add(passed.message)
         continued, ended = 0, False
         engine = self._runner.engine
@@ -180,18 +185,18 @@ class Agent:
         if not self._working:
             self._context.append(found)
             return
-        if found.by:
-            self._view.injected(found.text, found.by)
+        self._view.injected(found.text, found.by)
         text = [TextContent(found.text)]
-        self.add(UserMessage(content=text, timestamp=now_ms(), source=found.by or None, is_context=True))
+        self.add(UserMessage(content=text, timestamp=now_ms(), source=found.by, is_context=True))
 
     def note(self, text: str) -> None:
-        """Give the model a text after the next prompt, which the person knows already."""
-        self._context.append(AddContext(text))
+        """Give the model a text before the next prompt, about an act that the person knows already."""
+        self._notes.append(text)
 
     def drop_context(self) -> None:
         """Drop the texts that wait for a prompt, because they are about another session."""
         self._context.clear()
+        self._notes.clear()
 
     def _take_stop(self, stop: Stop) -> None:
         """Take note that a hook ends the run; the first one counts."""

@@ -186,7 +186,7 @@ class SessionHost:
         return await self._runs.prompt(text, attachments)
 
     def note(self, text: str) -> None:
-        """Give the model a text after the next prompt, about a thing that the person has just done and seen."""
+        """Give the model a text before the next prompt, about a thing that the person has just done and seen."""
         self._agent.note(text)
 
     async def wait_idle(self) -> None:

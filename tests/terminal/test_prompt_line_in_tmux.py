@@ -37,6 +37,10 @@ def test_commands_and_files_are_offered_while_they_are_typed(terminal: Terminal,
     tmux.type("ear")
     tmux.press("Enter")
     tmux.sees("the conversation is forgotten")
+    tmux.enter("/thin")
+    tmux.sees("i thinking: off")
+    tmux.enter("/re")
+    tmux.sees("there is no command /re")
     tmux.type("/thinking h")
     tmux.sees("\n high")
     tmux.press("C-c")
@@ -116,6 +120,7 @@ def test_a_command_of_the_person_runs_and_the_model_reads_it(
     assert "The person ran this command, and has seen its output:\n$ echo GITHUB_TOKEN=" in sent
     assert "[exit code 3]" in sent
     assert "$ echo begun; sleep 1000\naborted; the output until then:\nbegun" in sent
+    assert sent.endswith("\ngo on")
     output = sent.partition("has seen its output:\n")[2].partition("\n")[2]
     assert SECRET not in output
 
@@ -199,3 +204,22 @@ def test_the_search_in_the_history_shows_its_line_while_one_types(terminal: Term
     tmux.sees("> mend the roof\nhistory: roo")
     tmux.press("Enter")
     tmux.ends_with("> mend the roof")
+
+
+@pytest.mark.behaviour("TM23")
+def test_a_session_that_is_gone_on_with_shows_an_own_command_as_no_message(
+    terminal: Terminal, command: Command
+) -> None:
+    """It stands above the message that it went with."""
+    tmux = terminal(rows=40)
+    tmux.start_agent()
+    tmux.enter("!echo early")
+    tmux.sees("  early\n")
+    tmux.enter("good morning")
+    tmux.sees("good morning", times=2)
+    tmux.press("C-d")
+    tmux.sees("left with 0")
+    tmux.start_agent("-c")
+    screen = tmux.sees("> good morning\ngood morning")
+    assert "  $ echo early\n  early\n" in screen
+    assert "> The person ran" not in screen

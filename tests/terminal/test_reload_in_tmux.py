@@ -49,3 +49,19 @@ def test_a_hook_mended_in_the_editor_judges_the_next_call(terminal: Terminal, co
     tmux.sees("→ ok")
     tmux.enter("/quit")
     tmux.sees("left with 0")
+
+
+@pytest.mark.behaviour("Y8")
+def test_reload_says_each_time_that_a_changed_hook_waits_for_approval(terminal: Terminal, command: Command) -> None:
+    """Otherwise the person would think that the edit counts."""
+    command.trusted = False
+    hook = command.add_hook(GATE.format("old"))
+    command("trust", "--yes")
+    tmux = terminal(columns=150)
+    tmux.start_agent("--no-session")
+    hook.write_text(dedent(GATE.format("mended")))
+    for times in (1, 2):
+        tmux.enter("/reload")
+        tmux.sees("read and approve: agent-hooks trust", times=times)
+    tmux.enter("@bash echo one")
+    tmux.sees("by the old gate")

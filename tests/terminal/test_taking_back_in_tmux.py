@@ -62,7 +62,9 @@ def test_undo_and_redo_ask_and_the_model_learns_of_it(
         tmux.enter("go on")
         tmux.sees("I see.")
         sent = str(server.requests[-1].body["messages"])
-        assert 'The person has undone or redone your changes to these files: "gone", "notes".' in sent
+        note = 'The person has undone or redone your changes to these files: "gone", "notes".'
+        assert note in sent
+        assert sent.index(note) < sent.index("go on")
         assert "The person has undone" not in tmux.history()
         tmux.enter("/redo")
         tmux.sees("> No\n")

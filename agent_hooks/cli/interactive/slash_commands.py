@@ -105,6 +105,10 @@ class SlashCommands:
     async def carry_out(self, name: str, argument: str) -> None:
         """Carry out a command, after the interceptors of commands; raises `AgentHooksError`."""
         name = _OTHER_NAMES.get(name, name)
+        meant = [each for each in COMMANDS if each.startswith(name)]
+        if name not in self._commands and len(name) > 1 and len(meant) == 1:
+            # The menu showed this one alone.
+            name = meant[0]
         if (command := self._commands.get(name)) is None:
             hint = did_you_mean(name, COMMANDS)
             self._screen.error(f"there is no command {name}{hint}; to send it to the agent, begin with a space")
@@ -187,7 +191,8 @@ class SlashCommands:
         renewed = await self._host.reload()
         assert renewed is not None, "this host can"
         self._screen.print_line(f"in force: {count(len(renewed.hooks), 'hook')}", "info")
-        for text in renewed.problems:
+        # A changed hook that waits for approval was told before, and is the reason why a reload changes nothing.
+        for text in (*renewed.problems, *self._reloading.setup.sources.messages):
             if text not in renewed.messages:
                 self._screen.warning(text)
 

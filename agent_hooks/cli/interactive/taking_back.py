@@ -85,7 +85,8 @@ class TakingBack:
 
     async def _take_back(self, plan: UndoPlan) -> None:
         done = await checkpoints.take_back(self._cwd, plan)
-        self._screen.print_line(f"{summary_of(done)}; /redo brings that back", "info")
+        is_redo = any(turn.is_undo for turn in done.turns)
+        self._screen.print_line(f"{summary_of(done)}{'' if is_redo else '; /redo brings that back'}", "info")
         for line in remarks_on(done):
             self._screen.warning(line)
         self._tell(_for_the_model(done))

@@ -124,11 +124,17 @@ class Conversation(TurnPrinter):
         results = {each.tool_call_id: each for each in reversed(messages) if isinstance(each, ToolResultMessage)}
         for message in messages:
             if isinstance(message, UserMessage):
-                if (summary := summary_of(message)) is None:
-                    self.injected(message.sent, message.source)
-                else:
+                if (summary := summary_of(message)) is not None:
                     self.rule("summed up")
                     self.text(summary)
+                elif message.is_context and message.source is None:
+                    # A note about an act of the person, an own command for example.
+                    self._end_answer()
+                    self.print(Text())
+                    for line in _shortened(message.sent).split("\n"):
+                        self.stray(line)
+                else:
+                    self.injected(message.sent, message.source)
             elif isinstance(message, AssistantMessage):
                 for block in message.content:
                     if isinstance(block, ThinkingContent):

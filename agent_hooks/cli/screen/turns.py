@@ -48,6 +48,8 @@ def plan_lines(plan: UndoPlan) -> list[str]:
 
 def undo_question(plan: UndoPlan) -> str:
     """Return the question before an undo."""
+    if any(turn.is_undo for turn in plan.turns):
+        return "Bring back the changes that this undo took back?"
     return f"Take back {count(len(plan.turns), 'turn')}?"
 
 
