@@ -208,7 +208,9 @@ class Agent:
             self._view.warning(
                 f"the agent stops here, because a hook has stopped the run; {answer.by} wants to continue it"
             )
-        error = RunStoppedError(f"the run was stopped: {stop}")
+        # The refusal of the call has the reason already.
+        why = " by your No" if stop.cause == "user" else f": {stop}"
+        error = RunStoppedError(f"the run was stopped{why}")
         error.answer = last
         return error
 

@@ -26,7 +26,7 @@ from agent_hooks.pipeline.call import AbortedCallError, JudgedCall
 from agent_hooks.pipeline.edits import diff_of
 from agent_hooks.pipeline.risks import risk_of
 from agent_hooks.ui.base import CHOICES, NO, ONCE, Answer, Choice, Question, takes_questions
-from agent_hooks.values.answers import Ask, Block
+from agent_hooks.values.answers import Ask, Block, Stop
 from agent_hooks.values.frozen import thaw
 from agent_hooks.values.tool import MAIN_ARGUMENT
 
@@ -59,7 +59,8 @@ async def _ask(call: JudgedCall) -> JudgedCall:
         text = f"{title}: the question could not be shown: {describe(failure)}"
         return call.blocked(Block(text, by, "nobody", rule, allowing))
     if not answer.allows:
-        return call.blocked(Block(title, by, "user", rule, said=answer.text))
+        kind = Stop if answer.stops else Block
+        return call.blocked(kind(title, by, "user", rule, said=answer.text))
     if answer.choice != "once":
         await _keep(answer.choice, asks, call)
     return call
@@ -231,6 +232,8 @@ async def _put_and_record(question: Question, asks: Sequence[Ask], call: JudgedC
 
 def _extent(answer: Answer) -> str:
     """Return the text of an answer for the records: the reason for No, or how long a Yes counts."""
+    if answer.stops:
+        return answer.text or "and the run ends"
     return {"session": "for this session", "always": "always"}.get(answer.choice, answer.text)
 
 

@@ -49,16 +49,20 @@ class Question(Struct, frozen=True, kw_only=True):
 class Answer(Struct, frozen=True):
     """The person's answer to a `Question`.
 
-    `choice`: `no`, `once`, `session` or `always`; `text`: the reason for No, which the model reads.  Raises `ValueError`
-    for any other choice, and `TypeError` for a text that is none.
+    `choice`: `no`, `once`, `session` or `always`; `text`: the reason for No, which the model reads; `stops`: with No, the
+    agent's run ends too, as after a hook's `Stop`.  Raises `ValueError` for any other choice and for a Yes that stops,
+    and `TypeError` for a text that is none.
     """
 
     choice: Choice
     text: str = ""
+    stops: bool = False
 
     def __post_init__(self) -> None:
         if self.choice not in CHOICES:
             raise ValueError(f"Answer(choice) is one of {', '.join(CHOICES)}, not {shown(self.choice)}")
+        if self.stops and self.allows:
+            raise ValueError(f"Answer(stops=True) goes with 'no', not with {self.choice!r}")
         if not isinstance(self.text, str):
             raise TypeError(f"Answer(text) wants a str, not {type(self.text).__name__}")
         force_setattr(self, "text", capped(self.text))
@@ -70,6 +74,7 @@ class Answer(Struct, frozen=True):
 
 
 NO = Answer("no")
+NO_AND_STOP = Answer("no", stops=True)
 ONCE = Answer("once")
 
 

@@ -25,6 +25,7 @@ from agent_hooks.ui.harmless import harmless
 MOMENT = 0.3
 """Seconds after a dialog comes up in which no key counts: the person may still be typing for the prompt line."""
 KEYS_LIST = "↑↓ Enter, Esc cancels"
+KEYS_QUESTION = "↑↓ Enter, Esc stops the agent"
 KEYS_LINE = "Enter, Esc cancels"
 KEYS_SCROLL = "PgUp PgDn"
 
@@ -116,6 +117,7 @@ class ListDialog(Dialog):
     """A list, with the arrow keys; a small terminal scrolls it."""
 
     answer: int | None
+    keys_hint = KEYS_LIST
 
     def __init__(self, title: str, options: Sequence[Option], *, message: str = "", selected: int = 0) -> None:
         super().__init__(title, message)
@@ -192,7 +194,7 @@ class ListDialog(Dialog):
         below = [("class:hint", line) for line in self._preview(columns, preview, unseen[self.selected])]
         position = f"{self.selected + 1}/{count}" if listed < count else ""
         scroll = KEYS_SCROLL if self._hidden or self._preview_hidden else ""
-        return parts + shown + below + ([self._footer(columns, scroll, position, KEYS_LIST)] if footer else [])
+        return parts + shown + below + ([self._footer(columns, scroll, position, self.keys_hint)] if footer else [])
 
     def _preview(self, columns: int, height: int, wanted: bool) -> list[str]:
         """Return exactly `height` lines with the text of the selected option, as much of it as fits."""
@@ -214,6 +216,8 @@ WHY = "No, and say why"
 
 class QuestionDialog(ListDialog):
     """The question about a tool call, with the answers that it offers, No first; the last one is No with a reason."""
+
+    keys_hint = KEYS_QUESTION
 
     def __init__(self, question: Question) -> None:
         labels = [*(LABELS[choice] for choice in question.answers), WHY]

@@ -21,7 +21,7 @@ from prompt_toolkit.styles import Style
 
 from agent_hooks.concurrency.lanes import Lane
 from agent_hooks.errors import sendable
-from agent_hooks.ui.base import Answer, NotifyType, Question
+from agent_hooks.ui.base import NO_AND_STOP, Answer, NotifyType, Question
 from agent_hooks.ui.charset import shown_in
 from agent_hooks.ui.dialogs import LABELS, Dialog, LineDialog, ListDialog, Option, QuestionDialog
 from agent_hooks.ui.fitting import cut
@@ -68,7 +68,7 @@ class TerminalUI:
         return index == 0
 
     async def ask(self, question: Question) -> Answer:
-        """Ask about a tool call.  No is selected at first; Esc is No, also while the person writes the reason."""
+        """Ask about a tool call.  No is selected at first; Esc is No and ends the run, and just No at the reason."""
         dialog = QuestionDialog(question)
         text = ""
         async with self._turn():
@@ -78,9 +78,11 @@ class TerminalUI:
                 reason = LineDialog("Why not?", "the model reads it")
                 await self._stage.show(reason)
                 text = " ".join((reason.answer or "").split())
+        if dialog.answer is None:
+            self._record(question.title, None)
+            return NO_AND_STOP
         answer = Answer(dialog.choice or "no", text)
-        said = LABELS[answer.choice] + (f": {answer.text}" if answer.text else "")
-        self._record(question.title, None if dialog.answer is None else said)
+        self._record(question.title, LABELS[answer.choice] + (f": {answer.text}" if answer.text else ""))
         return answer
 
     async def input(self, title: str, placeholder: str | None) -> str | None:

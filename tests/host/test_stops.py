@@ -25,6 +25,7 @@ from agent_hooks import (
 from agent_hooks.errors import RunStoppedError
 from agent_hooks.host.model import ModelRequest
 from agent_hooks.testing import ScriptedUI
+from agent_hooks.ui import Answer
 from agent_hooks.values.content import TextContent, UserMessage
 from host.hosting import Stage, stage
 from running import Command, RpcClient
@@ -86,6 +87,46 @@ async def test_a_person_is_not_asked_about_a_call_after_a_stop(project: Path) ->
     await stopped(on, "@bash one\n@bash two\n@bash three")
     assert [each.title for each in ui.asked] == ["Run one?"]
     assert on.tool.inputs == []
+
+
+@pytest.mark.behaviour("QS14")
+async def test_a_no_of_the_person_that_stops_ends_the_run(project: Path) -> None:
+    """The call is blocked by the person, the model reads of it with the next prompt, and no other call begins."""
+
+    def register(api: HookAPI) -> None:
+        @api.on("tool_call")
+        async def gate(event: ToolCall, ctx: HookContext) -> Ask | None:
+            return Ask("Sure?") if event.input["command"] == "one" else None
+
+    on = stage(project, register, ui=ScriptedUI(Answer("no", stops=True)))
+    error = await stopped(on, "@bash one\n@bash two\n---\n@bash three")
+    assert str(error) == "the run was stopped by your No"
+    assert (on.tool.inputs, len(on.model.requests)) == ([], 1)
+    [turn] = on.events.of("turn_end")
+    assert [result.content[0].text for result in turn.tool_results] == [
+        "the run was stopped: Sure?: the user said no (asked by hook0.py)",
+        "not run, because the run was stopped: Sure?: the user said no (asked by hook0.py)",
+    ]
+
+
+@pytest.mark.behaviour("QS14")
+async def test_a_no_alone_lets_the_agent_go_on(project: Path) -> None:
+    """The model reads the refusal and makes its next request."""
+
+    def register(api: HookAPI) -> None:
+        api.on("tool_call", lambda event, ctx: Ask("Sure?") if event.input["command"] == "one" else None)
+
+    on = stage(project, register, ui=ScriptedUI(False))
+    async with on.host as host:
+        await host.prompt("@bash one\n---\n@bash two")
+    assert on.tool.inputs == [{"command": "two"}]
+
+
+@pytest.mark.behaviour("QS14")
+def test_a_yes_does_not_stop() -> None:
+    """Such an answer would be a mistake of the UI."""
+    with pytest.raises(ValueError, match="goes with 'no'"):
+        Answer("once", stops=True)
 
 
 @pytest.mark.behaviour("AN4", "AN8")

@@ -123,14 +123,14 @@ QUESTION = Question(
 )
 
 
-@pytest.mark.behaviour("QS12")
+@pytest.mark.behaviour("QS12", "QS14")
 @pytest.mark.parametrize(
     ("keys", "answer", "said"),
     [
         (ENTER, Answer("no"), "No"),
         ("y" + ENTER + ENTER, Answer("no"), "No"),
-        (ESCAPE, Answer("no"), "cancelled"),
-        (CTRL_C, Answer("no"), "cancelled"),
+        (ESCAPE, Answer("no", stops=True), "cancelled"),
+        (CTRL_C, Answer("no", stops=True), "cancelled"),
         (DOWN + ENTER, Answer("once"), "Yes, once"),
         (DOWN + DOWN + ENTER, Answer("session"), "Yes, for this session"),
         (DOWN * 3 + ENTER, Answer("always"), "Always this, in this project"),
@@ -140,7 +140,7 @@ QUESTION = Question(
     ],
 )
 async def test_a_question_about_a_call_is_answered(keyboard: PipeInput, keys: str, answer: Answer, said: str) -> None:
-    """No comes first; Esc is No."""
+    """No comes first; Esc is a No that stops the agent."""
     screen = NotedScreen(keyboard)
     keyboard.send_text(keys)
     assert await TerminalUI(screen).ask(QUESTION) == answer
