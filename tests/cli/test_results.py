@@ -10,7 +10,8 @@ from rich.text import Text
 
 from agent_hooks import HookRunner, ToolOutput
 from agent_hooks.cli.screen.results import (
-    FIRST_LINES,
+    FOLDED,
+    WHOLE,
     Ended,
     hanging,
     indented,
@@ -44,11 +45,20 @@ def test_the_first_lines_of_an_output_are_shown_with_the_number_of_the_others(ju
     """One more line stands in the place of the note about it; a failure also shows its last line."""
     call = judged("bash", command="seq 9")
     seq = [*map(str, range(1, 10))]
-    assert lines(call, ToolOutput("\n".join(seq))) == [*seq[:FIRST_LINES], "… 4 more lines"]
+    assert lines(call, ToolOutput("\n".join(seq))) == [*seq[: FOLDED.output], "… 4 more lines (Ctrl-O)"]
     assert lines(call, ToolOutput("\n".join(seq[:6]))) == seq[:6]
     failed = ToolOutput("\n".join([*seq, "[exit code 3]"]), is_error=True)
-    assert lines(call, failed) == [*seq[:FIRST_LINES], "… 4 more lines", "[exit code 3]"]
+    assert lines(call, failed) == [*seq[: FOLDED.output], "… 4 more lines (Ctrl-O)", "[exit code 3]"]
     assert lines(judged("read", path="a"), ToolOutput("one\ntwo")) == []
+
+
+@pytest.mark.behaviour("TM25")
+def test_without_limits_a_call_has_all_its_lines(judged: Judge) -> None:
+    """Also a file that was read, and a line of any length."""
+    text = "\n".join([*map(str, range(1, 100)), "x" * 1000])
+    for name in ("bash", "read"):
+        ended = Ended.of(judged(name, **{"bash": {"command": "x"}, "read": {"path": "a"}}[name]), ToolOutput(text))
+        assert "\n".join(line.plain for line in result_lines(ended, "", WHOLE)) == text
 
 
 @pytest.mark.behaviour("TM4")

@@ -28,14 +28,15 @@ def test_the_last_lines_of_a_running_call_are_shown_and_stay_after_esc(terminal:
     tmux.press("Escape")
     screen = tmux.sees("\naborted\n")
     assert "sleep 1000 → stopped (" in screen.replace("\n  ", " ")
-    assert "  … 7 lines before\n  said 8\n" in screen
+    assert "  … 7 lines before (Ctrl-O)\n  said 8\n" in screen
     assert "said 12\naborted" in screen
 
 
 def test_two_calls_at_once_share_a_small_screen(terminal: Terminal, command: Command) -> None:
     """The prompt line stays, and each call shows its end."""
-    tmux = terminal(columns=40, rows=10)
+    tmux = terminal(columns=40)
     tmux.start_agent("--no-session")
+    tmux.resize(40, 10)
     tmux.type("@bash seq 1 50; sleep 1000")
     tmux.press("M-Enter")
     tmux.enter("@bash seq 51 99; sleep 1001")
@@ -58,9 +59,9 @@ def test_a_thought_of_the_model_is_shown_short_and_is_no_part_of_the_answer(
         tmux = terminal()
         tmux.start_agent("--no-session", "--model openai:m")
         tmux.enter("why?")
-        screen = tmux.sees("Done.")
+        screen = tmux.until(lambda shown: "\n\nDone.\n" in shown and "working" not in shown, "the end")
         assert "> why?\n  I ponder 1.\n" in screen
-        assert "  I ponder 5.\n  … 3 more lines\n\nDone." in screen
+        assert "  I ponder 5.\n  … 3 more lines (Ctrl-O)\n\nDone." in screen
         done = command("run", "--no-session", "--model", "openai:m", "why?")
         assert done.stdout == "Printed.\n"
         assert "ponder" not in done.stderr

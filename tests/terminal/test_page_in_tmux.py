@@ -33,7 +33,7 @@ def test_what_the_page_shows_is_what_a_person_sees(terminal: Callable[..., Tmux]
             if shown[0].startswith("> "):
                 tmux.enter(shown[0].removeprefix("> "))
             tmux.until(partial(shows, shown), block.text)
-            if shown[-1].endswith("cancels"):
+            if shown[-1].endswith("stops the agent"):
                 tmux.press("Down", "Enter")
 
 

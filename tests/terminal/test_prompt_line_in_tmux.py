@@ -70,7 +70,7 @@ def test_a_long_paste_is_a_mark_and_is_sent_whole(terminal: Terminal, server: Mo
     tmux.press("Enter")
     screen = tmux.sees("I have it.")
     assert "> one\n  two\n  then row 0\n" in screen
-    assert "  … 190 more lines" in screen
+    assert "  … 190 more lines (Ctrl-O)" in screen
     sent = server.requests[0].body["messages"][-1]["content"]
     assert sent == "one\ntwo\nthen " + "\n".join(f"row {number}" for number in range(200))
 

@@ -55,6 +55,8 @@ KEYS = {
     "Alt-Enter": "begins another line, as do Ctrl-J, and a backslash before Enter",
     "/ and @": "offer commands and files while you type; Tab chooses one",
     "!": "runs the rest of the line as a command of your own; the model reads its output with your next message",
+    "Ctrl-O": "shows the conversation with all that is folded in it, in your pager; q comes back",
+    "Ctrl-G": "opens the line in your editor, as Ctrl-X Ctrl-E does",
     "Ctrl-R": "searches your earlier lines",
     "Up, Down": "go through your earlier lines, also of other sessions",
     "Esc": "aborts the agent's work, and puts waiting messages back into the line; in a dialog, cancels it",

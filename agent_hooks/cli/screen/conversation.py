@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal
 
 from rich.text import Text
@@ -15,16 +15,20 @@ from agent_hooks.cli.screen.markdown import Rendered
 from agent_hooks.cli.screen.output import TurnPrinter, outcome_line, sent
 from agent_hooks.cli.screen.paper import Paper
 from agent_hooks.cli.screen.results import (
+    FOLDED,
     OWN,
+    WHOLE,
     Ended,
+    Limits,
     hanging,
     indented,
     planned_diff,
     result_lines,
+    sent_lines,
     shown_diff,
     thought_lines,
 )
-from agent_hooks.errors import count
+from agent_hooks.cli.screen.transcript import Transcript
 from agent_hooks.host.exchanges import summary_of
 from agent_hooks.pipeline.order import JudgedCall
 from agent_hooks.ui.base import NotifyType
@@ -41,8 +45,6 @@ from agent_hooks.values.content import (
 )
 
 STYLES = {"info": "cyan", "warning": "yellow", "error": "bold red", "answer": "magenta"}
-# The lines of a message that are shown.
-_MOST_SENT = 12
 MARKS = {"info": "i", "warning": "!", "error": "!", "answer": "?"}
 
 
@@ -56,6 +58,7 @@ class Conversation(TurnPrinter):
         super().__init__()
         self._live = Live(self._running)
         self._answer = MarkdownBlocks()
+        self.transcript = Transcript()
         # The kind of the last thing that was printed: a blank line is between the answer and everything else.
         self._last = ""
         # Id of a running call → the diff of its change.
@@ -117,7 +120,7 @@ class Conversation(TurnPrinter):
             self.delivered(text)
         self._end_answer()
         self._last = ""
-        self.print(Text(), *self._wrapped(sent(_shortened(text), source)))
+        self._unfold(lambda limits: [Text(), *self._wrapped(sent(sent_lines(text, limits), source))])
 
     def earlier(self, messages: Sequence[Message]) -> None:
         """Print the messages of a session that is gone on with, as they were shown when they came."""
@@ -130,9 +133,7 @@ class Conversation(TurnPrinter):
                 elif message.is_context and message.source is None:
                     # A note about an act of the person, an own command for example.
                     self._end_answer()
-                    self.print(Text())
-                    for line in _shortened(message.sent).split("\n"):
-                        self.stray(line)
+                    self._note(message.sent)
                 else:
                     self.injected(message.sent, message.source)
             elif isinstance(message, AssistantMessage):
@@ -148,6 +149,16 @@ class Conversation(TurnPrinter):
         self._end_answer()
         self._last = ""
 
+    def _note(self, text: str) -> None:
+        """Print a text about an act of the person, in grey."""
+
+        def lines(limits: Limits) -> Iterator[Text]:
+            yield Text()
+            for line in sent_lines(text, limits).split("\n"):
+                yield from self._wrapped(_stray(line))
+
+        self._unfold(lines)
+
     def echo(self, command: str) -> None:
         """Print a slash command that is carried out."""
         self.print(*self._wrapped(Text(f"> {harmless(command)}", "bold")))
@@ -158,7 +169,7 @@ class Conversation(TurnPrinter):
 
     def stray(self, line: str) -> None:
         """Print a line that a hook or a program of its has printed; from any thread."""
-        self._print(Text(f"  {uncoloured(line.rstrip())}", "bright_black"))
+        self._print(_stray(line))
 
     def text(self, delta: str) -> None:
         """Show the model's words as they come; finished blocks move up into the conversation."""
@@ -177,8 +188,7 @@ class Conversation(TurnPrinter):
             if self._last:
                 self.print(Text())
             self._last = "answer"
-            columns = self.columns
-            self.print(*indented(thought_lines(thought, columns), columns))
+            self._unfold(lambda limits: indented(thought_lines(thought, self.columns, limits), self.columns))
 
     def tool_runs(self, call: ToolCallContent, judged: JudgedCall) -> None:
         """Show that a tool runs, and keep the diff of its change: afterwards, the former text is gone."""
@@ -223,7 +233,7 @@ class Conversation(TurnPrinter):
         self._last = "call"
         # The diff has all that the input has.
         self._print(outcome_line(call, seconds, short=bool(diff)))
-        self.print(*indented(result_lines(call, diff), self.columns))
+        self._unfold(lambda limits: indented(result_lines(call, diff, limits), self.columns))
 
     def _wait(self, call_id: str, status: str) -> None:
         self._running[call_id] = status
@@ -241,7 +251,7 @@ class Conversation(TurnPrinter):
         for block in blocks:
             gap = "\n" if self._last in ("answer", "call") and not block.joined else ""
             self._last = "answer"
-            self._write(gap + self._rendered(block))
+            self._put(gap + self._rendered(block))
 
     def _rendered(self, block: Block) -> str:
         """Return a block as it is printed; a line that is too long for Markdown is left to the terminal to wrap."""
@@ -257,7 +267,16 @@ class Conversation(TurnPrinter):
 
     def print(self, *lines: object) -> None:
         """Print renderables of rich above the prompt line; from any thread.  Text must be harmless already."""
-        self._write(self._captured(*lines))
+        self._put(self._captured(*lines))
+
+    def _put(self, text: str) -> None:
+        self.transcript.add(lambda: text)
+        self._write(text)
+
+    def _unfold(self, lines: Callable[[Limits], Iterable[object]]) -> None:
+        """Print lines as far as the limits of the conversation allow; the transcript has all of them."""
+        self.transcript.add(lambda: self._captured(*lines(WHOLE)))
+        self._write(self._captured(*lines(FOLDED)))
 
     def _captured(self, *lines: object) -> str:
         self._paper.width = self.columns
@@ -275,11 +294,8 @@ class Conversation(TurnPrinter):
         self.print(*self._wrapped(line))
 
 
-def _shortened(text: str) -> str:
-    """Return the first lines of a message, and the number of the others."""
-    lines = text.split("\n")
-    left = len(lines) - _MOST_SENT
-    return text if left <= 1 else "\n".join([*lines[:_MOST_SENT], f"… {count(left, 'more line')}"])
+def _stray(line: str) -> Text:
+    return Text(f"  {uncoloured(line.rstrip())}", "bright_black")
 
 
 def ruled(text: str) -> Text:

@@ -40,6 +40,10 @@ class PromptLine(Protocol):
 
     def leave(self) -> None: ...
 
+    async def page(self) -> None: ...
+
+    async def edit(self) -> None: ...
+
 
 def prompt_keys(prompt: PromptLine) -> KeyBindings:
     """Return the key bindings; they do nothing while a dialog is shown, or a line is searched in the history.
@@ -87,6 +91,15 @@ def prompt_keys(prompt: PromptLine) -> KeyBindings:
     def _paste(event: KeyPressEvent) -> None:
         text = event.data.replace("\r\n", "\n").replace("\r", "\n")
         prompt.buffer.insert_text(prompt.pastes.shown(text))
+
+    @keys.add("c-o", filter=at_prompt)
+    def _page(event: KeyPressEvent) -> None:
+        event.app.create_background_task(prompt.page())
+
+    @keys.add("c-x", "c-e", filter=at_prompt)
+    @keys.add("c-g", filter=at_prompt)
+    def _edit(event: KeyPressEvent) -> None:
+        event.app.create_background_task(prompt.edit())
 
     @keys.add("c-z", filter=at_prompt)
     def _suspend(event: KeyPressEvent) -> None:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from time import monotonic
+from typing import Any
 
 import anyio
 from prompt_toolkit.application import Application
@@ -40,6 +41,7 @@ from agent_hooks.cli.screen.bar import bar_line
 from agent_hooks.cli.screen.blocks import Block
 from agent_hooks.cli.screen.completion import is_offered
 from agent_hooks.cli.screen.conversation import Conversation
+from agent_hooks.cli.screen.foreground import Foreground, NoProgramError
 from agent_hooks.cli.screen.keys import prompt_keys
 from agent_hooks.cli.screen.line import PromptHistory
 from agent_hooks.cli.screen.pastes import Pastes
@@ -97,6 +99,8 @@ class PromptScreen(Conversation):
         self._drawn: tuple[Block | None, int, StyleAndTextTuples] = (None, 0, [])
         # Messages that wait for the agent.
         self._queued: list[str] = []
+        # The texts that are printed when another program gives the terminal back.
+        self._held: list[str] = []
         self._goes_on = asyncio.Event()
         self._dialog: Dialog | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -124,6 +128,7 @@ class PromptScreen(Conversation):
             input=input,
             output=output,
         )
+        self._foreground = Foreground(self._app)
         # Seconds until a lone Esc counts as a key, and until it is no longer the beginning of Alt-Enter.
         self._app.ttimeoutlen = 0.1
         self._app.timeoutlen = 0.3
@@ -142,6 +147,7 @@ class PromptScreen(Conversation):
             # Without a loop, text is written at once.
             self._loop = None
             spinner.cancel()
+            self._foreground.end()
             if self._dialog is not None:
                 self._dialog.close(None)
 
@@ -274,6 +280,31 @@ class PromptScreen(Conversation):
     def _typed(self) -> None:
         self._interrupted_at = None
 
+    # ---- other programs
+
+    async def page(self) -> None:
+        """Show the whole conversation in the person's pager."""
+        await self._lend(self._foreground.page(self.transcript.text()))
+
+    async def edit(self) -> None:
+        """Let the person write the prompt line in their editor."""
+
+        async def edit() -> None:
+            text = await self._foreground.edit(self.pastes.whole(self.buffer.text))
+            self.buffer.set_document(Document(text, len(text)))
+
+        await self._lend(edit())
+
+    async def _lend(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except NoProgramError as exc:
+            self.error(str(exc))
+        finally:
+            held, self._held = self._held, []
+            for text in held:
+                self._write(text)
+
     # ---- the stage of dialogs
 
     async def show(self, dialog: Dialog) -> None:
@@ -282,6 +313,8 @@ class PromptScreen(Conversation):
         dialog.on_close = closed.set
         if not self._app.is_running:  # the terminal is gone
             dialog.close(None)
+        # A person who reads must not miss it; an editor is left to them, because it has their text.
+        self._foreground.end_pager()
         self._dialog = dialog
         self._focus(dialog.focus)
         try:
@@ -301,6 +334,9 @@ class PromptScreen(Conversation):
 
     def _write_now(self, text: str) -> None:
         app = self._app
+        if self._foreground.lent:
+            self._held.append(text)
+            return
         if app.is_running:
             app.renderer.erase()
         app.output.write_raw(text.replace("\n", "\r\n"))

@@ -1,11 +1,12 @@
 """The result of a tool call as lines below it: the diff of a change, or the first lines of its output.
 
-The model reads the whole output; these lines are for the person.
+The model reads the whole output; these lines are for the person, who can see all of them in the pager.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from rich.text import Text
@@ -20,16 +21,27 @@ from agent_hooks.ui.fitting import wrap
 from agent_hooks.ui.harmless import coloured, harmless, overwritten, uncoloured
 from agent_hooks.values.content import ToolCallContent, ToolOutput, ToolResultMessage
 
-FIRST_LINES = 5
-"""The lines of an output that are shown."""
 OWN = "!"
 """The name of a command of the person, in the place of a tool's."""
-OWN_LINES = 30
-"""The lines of its output that are shown: the person has asked for them."""
-DIFF_LINES = 40
-"""The lines of a diff that are shown."""
-LONGEST = 400
-"""The most characters of a line that are shown."""
+
+
+class Limits(NamedTuple):
+    """The most lines of each kind that are shown, and the most characters of a line.
+
+    `output`: of a call, or of a thought; `own`: of a command of the person, who has asked for them; `sent`: of a message.
+    """
+
+    output: int
+    own: int
+    diff: int
+    sent: int
+    characters: int
+
+
+FOLDED = Limits(output=5, own=30, diff=40, sent=12, characters=400)
+"""The limits of the conversation."""
+WHOLE = Limits(*[sys.maxsize] * 5)
+"""The limits of the pager."""
 # No call of these is worth more than a line: the model reads a file, and `write` says that it has written.
 _SILENT = ("read", "write")
 _STYLES = {"class:added": "green", "class:removed": "red"}
@@ -94,26 +106,30 @@ def shown_diff(call: Ended, planned: str = "") -> str:
     return "\n".join(lines[2:] if named else lines)
 
 
-def result_lines(call: Ended, diff: str) -> Iterator[Text]:
+def result_lines(call: Ended, diff: str, limits: Limits = FOLDED) -> Iterator[Text]:
     """Yield the lines below a call that has ended; `diff`: of `shown_diff`."""
     output = call.output
+
+    def shown(lines: Iterable[str]) -> Iterator[Text]:
+        return (_output_line(line, limits.characters) for line in lines)
+
     if call.is_blocked:
         return
     if diff:
-        yield from _first(diff.split("\n"), DIFF_LINES, _diff_line)
+        yield from first(diff.split("\n"), limits.diff, lambda line: _diff_line(line, limits.characters))
     elif is_aborted(output):
         # The marker says no more than the call above it, and the last lines show how far it came.
         lines = _lines(output.text.partition("\n")[2])
-        if left := len(lines) - FIRST_LINES if len(lines) > FIRST_LINES + 1 else 0:
-            yield Text(f"… {count(left, 'line')} before", "bright_black")
-        yield from map(_output_line, lines[left:])
-    elif output.is_error or call.name not in _SILENT:
+        if left := len(lines) - limits.output if len(lines) > limits.output + 1 else 0:
+            yield Text(f"… {count(left, 'line')} before (Ctrl-O)", "bright_black")
+        yield from shown(lines[left:])
+    elif output.is_error or call.name not in _SILENT or limits is WHOLE:
         lines = _lines(output.text)
         # The reason of a failure is in the last line: an exit code, the error of a traceback.
         reason = lines[-1:] if output.is_error else []
-        most = OWN_LINES if call.name == OWN else FIRST_LINES
-        yield from _first(lines[: len(lines) - len(reason)], most, _output_line)
-        yield from map(_output_line, reason)
+        most = limits.own if call.name == OWN else limits.output
+        yield from first(lines[: len(lines) - len(reason)], most, lambda line: _output_line(line, limits.characters))
+        yield from shown(reason)
 
 
 def _lines(text: str) -> list[str]:
@@ -123,41 +139,48 @@ def _lines(text: str) -> list[str]:
     return lines
 
 
-def _first(lines: list[str], most: int, show: Callable[[str], Text]) -> Iterator[Text]:
+def first(lines: Sequence[str], most: int, show: Callable[[str], Text]) -> Iterator[Text]:
+    """Yield the first lines, and the number of the others with the key that shows them."""
     # One line in the place of the note that one line is left out.
     shown = lines if len(lines) <= most + 1 else lines[:most]
     yield from map(show, shown)
     if left := len(lines) - len(shown):
-        yield Text(f"… {count(left, 'more line')}", "bright_black")
+        yield Text(f"… {count(left, 'more line')} (Ctrl-O)", "bright_black")
 
 
-def _diff_line(line: str) -> Text:
-    return Text(_cut(harmless(line)), _STYLES.get(line_style(line), "bright_black"))
+def _diff_line(line: str, longest: int) -> Text:
+    line = harmless(line)
+    shown = line if len(line) <= longest else line[:longest] + _more_characters(len(line) - longest)
+    return Text(shown, _STYLES.get(line_style(line), "bright_black"))
 
 
-def _output_line(line: str) -> Text:
+def _output_line(line: str, longest: int) -> Text:
     line = overwritten(line)
-    shown = coloured(line[:LONGEST])
+    shown = coloured(line[:longest])
     text = Text.from_ansi(f"{shown}\x1b[0m") if "\x1b" in shown else Text(shown)
-    if len(line) > LONGEST:
-        text.append(f"… {len(line) - LONGEST:,} more characters", "bright_black")
+    if len(line) > longest:
+        text.append(_more_characters(len(line) - longest), "bright_black")
     return text
 
 
-def _cut(line: str) -> str:
-    left = len(line) - LONGEST
-    return line if left <= 0 else f"{line[:LONGEST]}… {left:,} more characters"
+def _more_characters(left: int) -> str:
+    return f"… {left:,} more characters"
 
 
-def thought_lines(thought: str, columns: int) -> list[Text]:
+def thought_lines(thought: str, columns: int, limits: Limits = FOLDED) -> list[Text]:
     """Return the first lines of a thought of the model, and the number of the others."""
     parts = (part for line in thought.split("\n") if line.strip() for part in wrap(harmless(line.strip()), columns - 2))
-    return [*_first(list(parts), FIRST_LINES, lambda line: Text(line, "italic bright_black"))]
+    return [*first(list(parts), limits.output, lambda line: Text(line, "italic bright_black"))]
+
+
+def sent_lines(text: str, limits: Limits = FOLDED) -> str:
+    """Return the first lines of a message, and the number of the others."""
+    return "\n".join(line.plain for line in first(text.split("\n"), limits.sent, Text))
 
 
 def last_lines(text: str, most: int = 1) -> list[str]:
     """Return the last lines of a tool's output so far, without colours."""
-    lines = text[-LONGEST * (most + 4) :].rstrip().splitlines()
+    lines = text[-FOLDED.characters * (most + 4) :].rstrip().splitlines()
     return [uncoloured(overwritten(line)) for line in lines[-most:]]
 
 
