@@ -16,6 +16,7 @@ from prompt_toolkit.data_structures import Size
 from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output.vt100 import Vt100_Output
 
+from agent_hooks.cli.screen import alerts, prompt
 from agent_hooks.cli.screen.completion import Candidate, PromptCompleter
 from agent_hooks.cli.screen.line import PromptHistory
 from agent_hooks.cli.screen.prompt import PromptScreen
@@ -24,6 +25,9 @@ from agent_hooks.ui.terminal import TerminalUI
 from support import PATIENCE
 
 pytestmark = pytest.mark.parametrize("anyio_backend", ["asyncio"])  # as prompt_toolkit is
+
+
+CTRL_C = "\x03"
 
 
 class Person:
@@ -67,8 +71,10 @@ async def at_a_screen(path: Path) -> AsyncIterator[Person]:
             history=PromptHistory(str(path / "history"), did.append),
             completer=PromptCompleter({"/help": "helps"}, {}, tuple, no_files),
             submit=lambda text: did.append(f"submit {text}"),
-            abort=lambda: did.append("abort"),
+            abort=lambda: did.append("abort") is not None,
             leave=lambda: did.append("leave"),
+            withdraw=lambda: ["first", "second"],
+            name="gar\x1bden",
         )
         screen.ready()
         async with anyio.create_task_group() as tasks:
@@ -146,6 +152,67 @@ async def test_alt_enter_and_a_backslash_begin_another_line(tmp_path: Path) -> N
         await person.does("submit one\ntwo\nthree")
         person.keyboard.send_text("\x1b[200~pasted\nlines\n\x1b[201~\r")
         await person.does("submit pasted\nlines")
+
+
+@pytest.mark.behaviour("TM27")
+async def test_title_and_bell_tell_a_person_who_is_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A question and the end of the work ring, the work itself and a person who types do not."""
+    monkeypatch.setattr(alerts, "AWAY", 0.0)
+    async with at_a_screen(tmp_path) as person:
+        await person.sees("\x1b]2;agent-hooks: gar\\x1bden\x07")
+        person.screen.run_started("go", None)
+        assert "\x07\x07" not in await person.sees("\x1b]2;working: gar\\x1bden\x07")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(TerminalUI(person.screen).confirm, "Sure?", "")
+            await person.sees("\x1b]2;question: gar\\x1bden\x07\x07")
+            monkeypatch.setattr(alerts, "AWAY", 60.0)
+            person.keyboard.send_text(CTRL_C)
+        person.screen.run_ended(None, False)
+        shown = await person.sees("\x1b]2;agent-hooks: gar\\x1bden\x07")
+        assert "\x07\x07" not in shown
+    assert (await person.sees("\x1b[23;2t")).count("\x07") == 0
+
+
+@pytest.mark.behaviour("TM28")
+async def test_esc_twice_at_an_empty_line_goes_back(tmp_path: Path) -> None:
+    """An Esc that aborts, or with text in the line, does not count."""
+    async with at_a_screen(tmp_path) as person:
+        person.keyboard.send_text("a")
+        await person.sees("a")
+        for _ in range(2):
+            person.keyboard.send_text("\x1b")
+            await person.does("abort")
+            person.did.clear()
+        person.keyboard.send_text("\x7f")
+        with anyio.fail_after(PATIENCE):
+            while "submit /branch" not in person.did:
+                person.keyboard.send_text("\x1b")
+                await person.does("abort")
+                person.did.remove("abort")
+                await anyio.sleep(0.01)
+
+
+@pytest.mark.behaviour("TM22")
+async def test_up_takes_waiting_messages_back(tmp_path: Path) -> None:
+    """They are one text in the line again; with a text in the line, Up is for the history."""
+    async with at_a_screen(tmp_path) as person:
+        person.screen.queued("first")
+        person.screen.queued("second")
+        await person.sees("second")
+        person.keyboard.send_text("x\x1b[A\x7f\x1b[A\r")
+        await person.does("submit first\nsecond")
+        assert not person.screen.waiting
+
+
+@pytest.mark.behaviour("TM28")
+async def test_a_line_that_was_typed_before_the_start_is_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The terminal has made Ctrl-J of its Enter then; later, Ctrl-J begins another line."""
+    async with at_a_screen(tmp_path) as person:
+        person.keyboard.send_text("early\n")
+        await person.does("submit early")
+        monkeypatch.setattr(prompt, "TYPED_AHEAD", 0.0)
+        person.keyboard.send_text("one\ntwo\r")
+        await person.does("submit one\ntwo")
 
 
 async def test_a_terminal_that_is_gone_is_told_of_and_not_raised(

@@ -58,8 +58,9 @@ KEYS = {
     "Ctrl-O": "shows the conversation with all that is folded in it, in your pager; q comes back",
     "Ctrl-G": "opens the line in your editor, as Ctrl-X Ctrl-E does",
     "Ctrl-R": "searches your earlier lines",
-    "Up, Down": "go through your earlier lines, also of other sessions",
+    "Up, Down": "go through your earlier lines, also of other sessions; while messages wait, Up takes them back",
     "Esc": "aborts the agent's work, and puts waiting messages back into the line; in a dialog, cancels it",
+    "Esc Esc": "goes back before one of your messages, as /branch does, on an empty line",
     "Ctrl-C": "clears the line, or aborts as Esc does; twice, it quits",
     "Ctrl-D": "quits, on an empty line",
 }

@@ -34,6 +34,8 @@ from agent_hooks.settings import agent_home
 from agent_hooks.ui.harmless import harmless
 from agent_hooks.ui.terminal import TerminalUI
 
+# Words that end other programs, and mean the same here.
+_LEAVING = ("exit", "quit", ":q")
 HISTORY_FILE = "prompt_history"
 
 
@@ -77,6 +79,8 @@ class Interactive:
             submit=self._submit,
             abort=self._abort,
             leave=self._left.set,
+            withdraw=lambda: self._host.withdraw(),
+            name=os.path.basename(os.path.abspath(self._start.cwd)),
             facts=lambda: self._facts.parts(),
         )
         terminal.show, terminal.gone = self._screen.stray, self._left.set
@@ -160,17 +164,26 @@ class Interactive:
         if files := self._start.instructions(setup, self._screen.warning).files():
             self._screen.print_line(f"instructions: {', '.join(short(path) for path in files)}", "info")
 
-    def _abort(self) -> None:
-        """End the command of the person or the agent's work; messages that wait come back into the prompt line."""
+    def _abort(self) -> bool:
+        """End the command of the person or the agent's work; messages that wait come back into the prompt line.
+
+        Returns whether there was one.
+        """
         if self._own.abort():
-            return
+            return True
         waiting = self._host.withdraw() if self._host.running else []
-        self._host.abort()
+        aborted = self._host.abort()
         if waiting:
             self._screen.take_back(waiting)
+        return aborted
 
     def _submit(self, text: str) -> None:
         """Queue a command, or send a message to the agent."""
+        if text.strip() in _LEAVING:
+            text = "/quit"
+        if text.strip() == OWN:
+            self._screen.error(f"say a command after {OWN}: {OWN}git status")
+            return
         if PATTERN.fullmatch(text) or own_command(text) is not None:
             self._lines.send_nowait(text)
             return

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import signal
+from time import monotonic
 from typing import Protocol
 
 from prompt_toolkit.buffer import Buffer
@@ -12,12 +14,16 @@ from prompt_toolkit.keys import Keys
 
 from agent_hooks.cli.screen.pastes import Pastes
 
+SECOND_ESC = 0.8
+"""Seconds in which a second Esc goes back in the conversation."""
+
 
 class PromptLine(Protocol):
     """The prompt line as its keys need it.
 
     `active`: no dialog is in its place; `between_sessions`: the session has not started yet, or has ended;
-    `interrupted`: the last key was Ctrl-C, a moment ago.
+    `interrupted`: the last key was Ctrl-C, a moment ago; `just_began`: keys may come that were typed before the start;
+    `waiting`: messages wait for the agent; `abort` returns whether there was work to abort.
     """
 
     buffer: Buffer
@@ -34,9 +40,17 @@ class PromptLine(Protocol):
     @property
     def between_sessions(self) -> bool: ...
 
+    @property
+    def just_began(self) -> bool: ...
+
+    @property
+    def waiting(self) -> bool: ...
+
     def submit(self, text: str) -> None: ...
 
-    def abort(self) -> object: ...
+    def abort(self) -> bool: ...
+
+    def withdraw(self) -> None: ...
 
     def leave(self) -> None: ...
 
@@ -51,21 +65,31 @@ def prompt_keys(prompt: PromptLine) -> KeyBindings:
     The search has prompt_toolkit's keys: Ctrl-R and Ctrl-S go on, Enter and Esc take the line, Ctrl-C and Ctrl-G drop it.
     """
     keys = KeyBindings()
+    # The time of an Esc at an empty line that had nothing to abort.
+    escaped = -SECOND_ESC
     at_prompt = Condition(lambda: prompt.active) & ~is_searching
 
     @keys.add("enter", filter=at_prompt)
+    @keys.add("c-j", filter=at_prompt & Condition(lambda: prompt.just_began))
     def _enter(event: KeyPressEvent) -> None:
         _take_line(prompt)
 
     # Ctrl-J is a key of its own here: a text that is typed by a program has it at the ends of lines.
-    @keys.add("c-j", filter=at_prompt)
+    @keys.add("c-j", filter=at_prompt & Condition(lambda: not prompt.just_began))
     @keys.add("escape", "enter", filter=at_prompt)
     def _newline(event: KeyPressEvent) -> None:
         prompt.buffer.newline(copy_margin=False)
 
     @keys.add("escape", filter=at_prompt & ~has_completions)
     def _escape(event: KeyPressEvent) -> None:
-        prompt.abort()
+        nonlocal escaped
+        if prompt.abort() or prompt.buffer.text:
+            escaped = -SECOND_ESC
+        elif monotonic() - escaped < SECOND_ESC:
+            escaped = -SECOND_ESC
+            prompt.submit("/branch")
+        else:
+            escaped = monotonic()
 
     @keys.add("escape", filter=at_prompt & has_completions)
     def _no_completion(event: KeyPressEvent) -> None:
@@ -82,6 +106,10 @@ def prompt_keys(prompt: PromptLine) -> KeyBindings:
         else:
             prompt.abort()
         prompt.interrupt()
+
+    @keys.add("up", filter=at_prompt & Condition(lambda: prompt.waiting and not prompt.buffer.text))
+    def _withdraw(event: KeyPressEvent) -> None:
+        prompt.withdraw()
 
     @keys.add("c-d", filter=at_prompt & Condition(lambda: not prompt.buffer.text))
     def _end(event: KeyPressEvent) -> None:
@@ -109,9 +137,13 @@ def prompt_keys(prompt: PromptLine) -> KeyBindings:
 
 
 def _take_line(prompt: PromptLine) -> None:
-    """Take the chosen one of several completions, begin another line after a backslash, or submit the text."""
+    """Take the chosen one of several completions, begin another line after a backslash, or submit the text.
+
+    A command that was chosen is whole, so it is submitted too.
+    """
     buffer, state = prompt.buffer, prompt.buffer.complete_state
-    if state is not None and state.current_completion is not None and len(state.completions) > 1:
+    chosen = state is not None and state.current_completion is not None and len(state.completions) > 1
+    if chosen and not re.fullmatch("/[a-z]+", buffer.text):
         buffer.complete_state = None
     elif buffer.document.text_before_cursor.endswith("\\"):
         buffer.delete_before_cursor()

@@ -37,6 +37,7 @@ from prompt_toolkit.layout import (
 from prompt_toolkit.output import Output
 from prompt_toolkit.widgets import SearchToolbar
 
+from agent_hooks.cli.screen.alerts import Alerts, State
 from agent_hooks.cli.screen.bar import bar_line
 from agent_hooks.cli.screen.blocks import Block
 from agent_hooks.cli.screen.completion import is_offered
@@ -55,6 +56,8 @@ from agent_hooks.ui.terminal import STYLE
 SPINNER_STEP = 0.15  # seconds
 SECOND_CTRL_C = 5.0
 """Seconds in which a second Ctrl-C ends the program."""
+TYPED_AHEAD = 0.5
+"""Seconds from the start in which Ctrl-J is an Enter that was typed before it."""
 # The beginning of the first row of the prompt line, and of all others.
 PROMPT, OWN_PROMPT, INDENT = "> ", "$ ", "  "
 # The least seconds between two drawings: a model may send a thousand pieces in one.
@@ -64,8 +67,10 @@ REDRAW_INTERVAL = 0.02
 class PromptScreen(Conversation):
     """Shows the conversation, asks for the next prompt, and is the stage of dialogs.
 
-    `submit` gets each line that the person sends, `abort` is called for Esc, `leave` for Ctrl-D and for Ctrl-C twice;
-    `completer` completes the prompt line; `facts` returns the parts of the line below the prompt.
+    `submit` gets each line that the person sends.  `abort` is called for Esc, and returns whether there was work;
+    `withdraw` is called for Up while messages wait, and returns them; `leave` is called for Ctrl-D and for Ctrl-C twice.
+    `completer` completes the prompt line; `facts` returns the parts of the line below the prompt; `name`: of the project,
+    for the title.
     """
 
     def __init__(
@@ -76,12 +81,17 @@ class PromptScreen(Conversation):
         history: PromptHistory,
         completer: Completer,
         submit: Callable[[str], None],
-        abort: Callable[[], object],
+        abort: Callable[[], bool],
         leave: Callable[[], None],
+        withdraw: Callable[[], Sequence[str]] = tuple,
         facts: Callable[[], Sequence[str]] = tuple,
+        name: str = "",
     ) -> None:
         super().__init__()
         self.submit, self.abort, self.leave = submit, abort, leave
+        self._withdraw = withdraw
+        self._alerts = Alerts(output, name)
+        self._began = monotonic()
         self._facts = facts
         self.pastes = Pastes()
         self.buffer = Buffer(
@@ -129,6 +139,7 @@ class PromptScreen(Conversation):
             output=output,
         )
         self._foreground = Foreground(self._app)
+        self._app.key_processor.before_key_press += lambda _: self._alerts.key()
         # Seconds until a lone Esc counts as a key, and until it is no longer the beginning of Alt-Enter.
         self._app.ttimeoutlen = 0.1
         self._app.timeoutlen = 0.3
@@ -140,6 +151,8 @@ class PromptScreen(Conversation):
         """Own the terminal until cancelled, and give it back as it was; returns when the terminal is gone."""
         self._loop = asyncio.get_running_loop()
         spinner = self._loop.create_task(self._spin())
+        self._alerts.begin()
+        self._began = monotonic()
         try:
             with suppress(EOFError):
                 await self._app.run_async(pre_run=started, handle_sigint=False)
@@ -148,6 +161,7 @@ class PromptScreen(Conversation):
             self._loop = None
             spinner.cancel()
             self._foreground.end()
+            self._alerts.end()
             if self._dialog is not None:
                 self._dialog.close(None)
 
@@ -259,8 +273,28 @@ class PromptScreen(Conversation):
     def busy(self, status: str | None) -> None:
         """Show a status with a spinner, `None` for none."""
         self._live.busy(status)
+        self._alerts.show(self._alert_state())
         (self._goes_on.clear if status is None else self._goes_on.set)()
         self._app.invalidate()
+
+    def _alert_state(self) -> State:
+        if self._dialog is not None:
+            return "question"
+        return "working" if self._live.goes_on else "ready"
+
+    @property
+    def just_began(self) -> bool:
+        """Whether the terminal may still send keys from before the program had it, with Enter as Ctrl-J."""
+        return monotonic() - self._began < TYPED_AHEAD
+
+    @property
+    def waiting(self) -> bool:
+        """Whether messages wait for the agent."""
+        return bool(self._queued)
+
+    def withdraw(self) -> None:
+        """Take the messages that wait back into the prompt line."""
+        self.take_back(self._withdraw())
 
     @property
     def interrupted(self) -> bool:
@@ -316,11 +350,13 @@ class PromptScreen(Conversation):
         # A person who reads must not miss it; an editor is left to them, because it has their text.
         self._foreground.end_pager()
         self._dialog = dialog
+        self._alerts.show("question")
         self._focus(dialog.focus)
         try:
             await closed.wait()
         finally:
             self._dialog = None
+            self._alerts.show(self._alert_state())
             self._focus(self._prompt)
 
     def _focus(self, window: Window) -> None:
