@@ -11,6 +11,7 @@ from agent_hooks.cli.session_check import TITLE, SessionCheck, question
 from agent_hooks.cli.streams import can_show_question
 from agent_hooks.cli.trusting import confirm
 from agent_hooks.errors import AgentHooksError, count
+from agent_hooks.host.model import Model
 from agent_hooks.host.models import open_model
 from agent_hooks.host.models.keys import KEY_VARIABLES
 from agent_hooks.host.session_file import list_sessions
@@ -60,14 +61,24 @@ def _chosen(start: Start) -> str:
 
 def _with_model(start: Start, used: str | None) -> Start:
     """Return the start with the model of a session, if that is a real one which can be opened here."""
-    provider = (used or "").partition(":")[0]
-    if used is None or provider not in KEY_VARIABLES:
-        return start
+    model = model_of_session(used)
+    return start if model is None else start._replace(model=model, model_note=note_on(model))
+
+
+def model_of_session(used: str | None) -> Model | None:
+    """Return the model that a session was used with, if that is a real one which can be opened here.
+
+    Else another model goes on, and a warning says so.
+    """
+    if used is None or used.partition(":")[0] not in KEY_VARIABLES:
+        return None
     try:
-        model = open_model(used)
-    # Its key is not set here, for example: another model goes on, and a warning says so.
+        return open_model(used)
+    # Its key is not set here, for example.
     except AgentHooksError:
-        return start
-    return start._replace(
-        model=model, model_note=f"the model is {used}, as before in this session; another one: /model"
-    )
+        return None
+
+
+def note_on(model: Model) -> str:
+    """Return the sentence about the model of a session that is gone on with."""
+    return f"the model is {model.provider}:{model.id}, as before in this session; another one: /model"

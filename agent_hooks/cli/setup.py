@@ -27,7 +27,14 @@ from agent_hooks.hooks.loader import load_found
 from agent_hooks.pipeline import saving
 from agent_hooks.runner.runner import HookRunner
 from agent_hooks.server.sources import Sources
-from agent_hooks.settings import INSTRUCTIONS_FILE, SETTINGS_FILE, Settings, agent_home, merge_settings
+from agent_hooks.settings import (
+    COMMANDS_DIRECTORY,
+    INSTRUCTIONS_FILE,
+    SETTINGS_FILE,
+    Settings,
+    agent_home,
+    merge_settings,
+)
 from agent_hooks.settings_file import read_file
 from agent_hooks.storage.digests import sha256
 from agent_hooks.transformers.command_intercept import (
@@ -85,9 +92,9 @@ class Setup(Struct, frozen=True):
         `settings`: in the place of those of the settings files; `sealed`: as for `agent_guards`.  Raises `SettingsError`.
         """
         settings = self.guard_settings if settings is None else settings
-        # The instructions of the person reach each later session, so an agent does not write them.
-        instructions = os.path.join(agent_home(), INSTRUCTIONS_FILE)
-        own = [*self.settings.hooks, *self.settings.hook_patterns, *self.hook_files, instructions]
+        # The instructions and commands of the person reach later sessions, so an agent does not write them.
+        texts = [os.path.join(agent_home(), name) for name in (INSTRUCTIONS_FILE, COMMANDS_DIRECTORY)]
+        own = [*self.settings.hooks, *self.settings.hook_patterns, *self.hook_files, *texts]
         return agent_guards(settings, self.sources.place, own, sealed=sealed)
 
     @property

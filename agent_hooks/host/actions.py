@@ -39,13 +39,14 @@ class ActionOutcome(NamedTuple):
 
     `cancelled`: a hook or an abort cancelled the action, so nothing changed, and `reason` names the hook and its reason;
     `text`: after a branch, the user message branched from, for the prompt line; `entry`: after a compaction, the entry
-    that was saved.
+    that was saved; `model`: after a switch, the model that answered last in the session, as `provider:id`.
     """
 
     cancelled: bool = False
     reason: str | None = None
     text: str | None = None
     entry: CompactionEntry | None = None
+    model: str | None = None
 
 
 ABORTED = ActionOutcome(cancelled=True, reason="aborted")
@@ -182,8 +183,9 @@ class Actions:
             if cancelled:
                 session.close()
                 return cancelled
+            used = session.last_model()
             await self._go_to(session, "switch")
-            return ActionOutcome()
+            return ActionOutcome(model=used)
 
     async def branch(self, entry_index: int) -> ActionOutcome:
         """Begin a new session with the entries before the user message at `entry_index`."""

@@ -74,8 +74,7 @@ class Instructions:
     def _text(self, path: str) -> str:
         with refusing("read", path):
             check_regular(os.stat(path), path)
-        outside = not os.path.realpath(path).startswith(os.path.join(os.path.realpath(self._top), ""))
-        if outside and os.path.dirname(path) != self._home:
+        if not inside(path, self._top) and os.path.dirname(path) != self._home:
             raise StorageError(f"{path} is a link out of {self._top}")
         data = read_regular(path, path, LONGEST + 1)
         if len(data) > LONGEST:
@@ -86,3 +85,8 @@ class Instructions:
         if text not in self._warned:
             self._warned.add(text)
             self._warn(text)
+
+
+def inside(path: str, top: str) -> bool:
+    """Return whether a file lies below a directory, with all links followed."""
+    return os.path.realpath(path).startswith(os.path.join(os.path.realpath(top), ""))

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Collection, Coroutine, Sequence
 from time import perf_counter
 from typing import Any
 
@@ -23,7 +23,7 @@ from agent_hooks.dispatch.remembering import AskedCall
 from agent_hooks.errors import describe, hook_error, shown
 from agent_hooks.guards.base import remedy
 from agent_hooks.pipeline.call import AbortedCallError, JudgedCall
-from agent_hooks.pipeline.edits import diff_of
+from agent_hooks.pipeline.edits import SHOWN_BY_DIFF, diff_of, is_whole
 from agent_hooks.pipeline.risks import risk_of
 from agent_hooks.ui.base import CHOICES, NO, ONCE, Answer, Choice, Question, takes_questions
 from agent_hooks.values.answers import Ask, Block, Stop
@@ -200,6 +200,8 @@ async def _with_effects(question: Question, by: str, call: JudgedCall) -> Questi
         call.engine.report(
             hook_error(failure, hook=by, handler="ask", event="tool_call", outcome="continued", error=error)
         )
+    if is_whole(diff):
+        question = replace(question, call=_call_line(call, SHOWN_BY_DIFF[call.tool.name]))
     return replace(question, risk=" ".join(call.engine.hide(risk).split()), diff=call.engine.hide(diff))
 
 
@@ -272,9 +274,13 @@ async def _reply(ui: Any, question: Question) -> Outcome:
     return Outcome(value, failure)
 
 
-def _call_line(call: JudgedCall) -> str:
-    """Return the call for the person to judge, in one line, so that no argument can pass for another part of it."""
-    name, rest = call.tool.name, thaw(call.arguments)
+def _call_line(call: JudgedCall, shown: Collection[str] = ()) -> str:
+    """Return the call for the person to judge, in one line, so that no argument can pass for another part of it.
+
+    `shown`: the arguments that stand in the diff.
+    """
+    name = call.tool.name
+    rest = {key: value for key, value in thaw(call.arguments).items() if key not in shown}
     main = rest.pop(MAIN_ARGUMENT[name], None) if name in MAIN_ARGUMENT else None
     words = [name]
     if main is not None:

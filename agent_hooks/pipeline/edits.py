@@ -14,6 +14,15 @@ _MOST_BYTES = 256 * 1024
 _MOST_LINES = 400
 
 
+SHOWN_BY_DIFF = {"write": ("content",), "edit": ("oldText", "newText")}
+"""The arguments of a tool that its diff shows whole."""
+
+
+def is_whole(diff: str) -> bool:
+    """Return whether a diff has all lines of the change, and is no note about their number."""
+    return diff.startswith("--- ")
+
+
 def diff_of(tool: str, input: Mapping[str, Any], cwd: str) -> str:
     """Return the unified diff of a call of `write` or `edit`, empty for other calls and for a file that cannot be shown.
 

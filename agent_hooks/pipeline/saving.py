@@ -31,6 +31,7 @@ from agent_hooks.turn_notes import (
     working_tree,
     write_session_note,
 )
+from agent_hooks.values.effects import Effects
 from agent_hooks.values.events import TRIAL
 
 T = TypeVar("T")
@@ -41,19 +42,24 @@ _NONE = "no checkpoint, so `agent-hooks undo` will not know this turn"
 _NO_END = "no checkpoint at the end of the turn, so `agent-hooks undo` takes later edits for those of the agent"
 # The note of a warning about a checkpoint that failed, of whatever kind.
 _FAILED = "a checkpoint failed"
-_READERS = frozenset({"read", "ls", "find", "grep"})
+READERS = frozenset({"read", "ls", "find", "grep"})
+"""Our tools that only read."""
 
 
 def changes_files(call: JudgedCall) -> bool:
     """Return whether a call may write or delete files, or lose work; one whose effects are not known may."""
-    if call.tool.name in _READERS:
+    if call.tool.name in READERS:
         return False
     effects, failure = attempt(call.effects, call.tool.name, call.input)
-    if failure is not None:
-        return True
+    return failure is not None or may_change(effects)
+
+
+def may_change(effects: Effects) -> bool:
+    """Return whether a call with these effects may write or delete files, or lose work; unknown ones may."""
     if effects.unknown or effects.discards or effects.installs:
         return True
-    return any(each.access in ("write", "delete") for each in (*effects.paths, *effects.devices))
+    accesses = (*(each.access for each in effects.paths), *(each.access for each in effects.devices))
+    return "write" in accesses or "delete" in accesses
 
 
 class TurnKeeper:

@@ -90,7 +90,8 @@ class Memory:
                 raise RememberingError("no answer is kept for good here")
             kept = await self._added(self._store, *found)
             self._record("written", *found, call.surroundings, kept)
-            ending = f"{EXCEPTIONS} --revoke {kept.number}"
+            at_prompt = call.surroundings.mode == "interactive"
+            ending = f"/hooks revoke {kept.number}" if at_prompt else f"{EXCEPTIONS} --revoke {kept.number}"
             return f"answer {kept.number}, until {kept.expires}: {found[0]}; to end it: {ending}"
         self._observe()
         answers = self._sessions.setdefault(_key(call.surroundings), {})

@@ -34,7 +34,7 @@ def completer(project: Path, tools: Iterable[str] = (), *, only_tools: bool = Fa
     arguments = {"/thinking": thinking_levels, "/model": models, "/resume": sessions(lambda: str(project))}
     commands = {"/thinking": "", "/model": "", "/resume": ""}
     files = FileCandidates(str(project))
-    return PromptCompleter(commands, arguments, lambda: map(Candidate, tools), files, lambda: only_tools)
+    return PromptCompleter(lambda: commands, arguments, lambda: map(Candidate, tools), files, lambda: only_tools)
 
 
 @pytest.fixture

@@ -50,7 +50,7 @@ class Person:
     async def does(self, what: str) -> None:
         """Wait until the keys had an effect."""
         with anyio.fail_after(PATIENCE):
-            while what not in self.did:
+            while not any(each.startswith(what) for each in self.did):
                 await anyio.sleep(0.005)
 
 
@@ -69,9 +69,9 @@ async def at_a_screen(path: Path) -> AsyncIterator[Person]:
             keyboard,
             output,
             history=PromptHistory(str(path / "history"), did.append),
-            completer=PromptCompleter({"/help": "helps"}, {}, tuple, no_files),
+            completer=PromptCompleter(lambda: {"/help": "helps"}, {}, tuple, no_files),
             submit=lambda text: did.append(f"submit {text}"),
-            abort=lambda: did.append("abort") is not None,
+            abort=lambda: bool(did.append("abort")),  # type: ignore[func-returns-value]  # nothing to abort
             leave=lambda: did.append("leave"),
             withdraw=lambda: ["first", "second"],
             name="gar\x1bden",
@@ -213,6 +213,29 @@ async def test_a_line_that_was_typed_before_the_start_is_sent(tmp_path: Path, mo
         monkeypatch.setattr(prompt, "TYPED_AHEAD", 0.0)
         person.keyboard.send_text("one\ntwo\r")
         await person.does("submit one\ntwo")
+
+
+@pytest.mark.behaviour("TM31")
+async def test_an_image_in_the_clipboard_is_named_in_the_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without an image or a program, a warning names the remedy."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    monkeypatch.setenv("PATH", str(programs))
+    async with at_a_screen(tmp_path) as person:
+        person.keyboard.send_text("\x16")
+        await person.sees("install one of")
+        (programs / "wl-paste").write_text("#!/bin/sh\nexit 1\n")
+        (programs / "xclip").write_text("#!/bin/sh\nprintf '\\211PNG\\r\\n\\032\\nrest'\n")
+        (programs / "wl-paste").chmod(0o755)
+        person.keyboard.send_text("\x16")
+        await person.sees("there is no image in the clipboard")
+        (programs / "xclip").chmod(0o755)
+        person.keyboard.send_text("see \x16")
+        await person.sees("pasted.png")
+        person.keyboard.send_text("\r")
+        await person.does("submit see")
+        [line] = [each for each in person.did if each.startswith("submit")]
+        assert Path(line.removeprefix("submit see @")).read_bytes() == b"\x89PNG\r\n\x1a\nrest"
 
 
 async def test_a_terminal_that_is_gone_is_told_of_and_not_raised(

@@ -80,6 +80,28 @@ async def test_no_part_of_a_call_passes_for_another_line_of_the_question() -> No
     assert r"a\nrisk: none\n" in question.title
 
 
+@pytest.mark.behaviour("QS8")
+async def test_the_call_of_a_question_does_not_repeat_its_diff(tmp_path: Path) -> None:
+    """Other arguments stay; a change that is too long for a diff stands in the call."""
+    (tmp_path / "a.py").write_text("one\n")
+    questions: list[Question] = []
+    for given in (
+        {"path": "a.py", "content": "two\n", "mode": "x"},
+        {"path": "a.py", "content": "two\n" * 500},
+        {"path": "a.py", "content": "one\n"},
+    ):
+        ui = ScriptedUI(False)
+        hook = hook_on("tool_call", lambda event, ctx: Ask("Sure?"))
+        async with HookRunner([hook], cwd=str(tmp_path), ui=ui) as runner:
+            await call_tool(runner, "write", given)
+        questions += ui.questions
+    short, long, same = questions
+    assert short.call == "write a.py {'mode': 'x'}"
+    assert short.diff.endswith("-one\n+two")
+    assert "two" in long.call
+    assert same.call == r"write a.py {'content': 'one\n'}"
+
+
 @everywhere
 @pytest.mark.behaviour("QS1")
 @pytest.mark.parametrize("command", [PUSH, "git reset --hard", "rm -rf dist2", "chmod 777 a", "rm -rf ."])

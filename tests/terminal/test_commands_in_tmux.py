@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from running import Command
+from support import approve
 from tmux import Tmux
 
 pytestmark = pytest.mark.terminal
@@ -200,9 +201,8 @@ def test_the_prompt_line_takes_many_lines_completes_and_lets_go(terminal: Termin
     tmux.press("Tab", "Tab")
     tmux.until(lambda screen: "> /compact" in screen, "the second of them")
     tmux.press("Enter")
-    tmux.lacks("forget the conversation")
-    tmux.ends_with("> /compact")
-    tmux.press("C-c")
+    # A command that was chosen is whole.
+    tmux.sees("/compact: ")
     tmux.ends_with(">")
     tmux.type("/thinking hi")
     tmux.sees("\n high")
@@ -402,3 +402,55 @@ def test_a_hook_that_takes_long_in_emit_is_seen_to_take_long(terminal: Terminal,
     tmux.sees("firing tool_call 0:00:01")
     (command.project / "go").touch()
     assert "firing" not in tmux.sees("left with 0")
+
+
+@pytest.mark.behaviour("TM29")
+def test_a_text_of_the_person_is_a_command(terminal: Terminal, command: Command, home: Path) -> None:
+    """The menu offers it, its words are in their place, and /help names its file."""
+    own = home / ".agent" / "commands"
+    own.mkdir(parents=True)
+    (own / "greet-all.md").write_text("---\ndescription: says hello\n---\n@bash echo hello $1; echo bye $2")
+    tmux = terminal(rows=60, columns=100)
+    tmux.start_agent("--no-session")
+    tmux.type("/gr")
+    tmux.sees("says hello")
+    tmux.type("eet-all Ada 'the moon'")
+    tmux.press("Enter")
+    tmux.sees("  hello Ada\n  bye the moon")
+    tmux.enter("/help")
+    tmux.sees("/greet-all  ~/.agent/commands/greet-all.md")
+    tmux.enter("/greet")
+    tmux.sees("• bash echo hello ; echo bye → ok")
+
+
+@pytest.mark.behaviour("TM30")
+def test_while_planning_the_agent_only_looks(terminal: Terminal, command: Command) -> None:
+    """Shift-Tab and /plan switch it; it holds after a reload; the session has the notes for the model."""
+    (command.project / "a.txt").write_text("alpha\n")
+    tmux = terminal(rows=60, columns=110)
+    tmux.start_agent()
+    tmux.press("BTab")
+    tmux.sees("planning: the agent only looks")
+    tmux.sees("planning · puppet")
+    tmux.enter("@bash cat a.txt")
+    tmux.sees("  alpha")
+    hook = command.project / ".agent" / "hooks" / "h.py"
+    hook.parent.mkdir(parents=True)
+    hook.write_text("def register(api):\n    pass\n")
+    approve(command.project)
+    tmux.enter("@bash wc -l a.txt")
+    tmux.sees("1 hook ")
+    for call in ("@bash echo x > b.txt", "@bash make", "@bash kill 1", '@write {"path": "b.txt", "content": "x"}'):
+        tmux.enter(call)
+        tmux.sees("I have made 1 call.")
+        tmux.sees("the person wants a plan first")
+        tmux.enter("/clear")
+        tmux.until(lambda screen: screen.count("the conversation is forgotten") >= 1, "a new session")
+        tmux.press("C-l")
+    assert not (command.project / "b.txt").exists()
+    tmux.enter("/plan @bash echo x > b.txt")
+    tmux.sees("planning has ended")
+    tmux.sees("echo x > b.txt → ok")
+    text = "".join(path.read_text() for path in (command.project / ".agent" / "sessions").glob("*.jsonl"))
+    assert "The person has switched to planning." in text
+    assert "The person has ended planning" in text

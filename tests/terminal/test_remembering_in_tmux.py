@@ -37,7 +37,7 @@ def test_a_person_gives_answers_sees_them_and_ends_them(terminal: Callable[..., 
     tmux.sees("the conversation is forgotten")
     tmux.enter("@bash rm -rf dist2 #3")
     answer(tmux, 3, "Always")
-    tmux.sees("to end it: agent-hooks guard exceptions --revoke 1")
+    tmux.sees("to end it: /hooks revoke 1")
     tmux.enter("/clear")
     tmux.enter("@bash rm -rf dist2 #4")
     tmux.sees("rm -rf dist2 #4 → ok")

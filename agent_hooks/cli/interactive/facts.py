@@ -12,6 +12,7 @@ from agent_hooks.cli.screen.bar import money, tokens
 from agent_hooks.cli.screen.wording import short
 from agent_hooks.errors import count
 from agent_hooks.host.lifecycle import SessionHost
+from agent_hooks.host.planning import Planning
 from agent_hooks.host.prices import Prices
 from agent_hooks.host.spending import Spending
 from agent_hooks.values.events import ModelRef
@@ -20,9 +21,12 @@ from agent_hooks.values.events import ModelRef
 class Facts:
     """The facts about a host's session; `refresh` is called when one of them has changed without a key or an event."""
 
-    def __init__(self, host: SessionHost, reloading: HostReloading, refresh: Callable[[], object]) -> None:
+    def __init__(
+        self, host: SessionHost, reloading: HostReloading, planning: Planning, refresh: Callable[[], object]
+    ) -> None:
         self._host = host
         self._reloading = reloading
+        self._planning = planning
         self._refresh = refresh
         self._spending, self._prices = Spending(), Prices()
         # Set when the session has tokens, which may have a price.
@@ -35,7 +39,8 @@ class Facts:
     def parts(self) -> list[str]:
         """Return the parts of the line below the prompt, the most important one first."""
         state, spent = self._host.state(), self._spending.of(self._host.log, self._prices.of)
-        parts = [_name(state.model)]
+        parts = ["planning"] if self._planning.on else []
+        parts.append(_name(state.model))
         if spent.tokens:
             self._spent.set()
             if (window := self._window()) is not None:

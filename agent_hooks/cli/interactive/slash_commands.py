@@ -9,23 +9,27 @@ from collections.abc import Awaitable, Callable
 from rich.text import Text
 
 from agent_hooks.cli import remembered
+from agent_hooks.cli.choosing_session import model_of_session, note_on
 from agent_hooks.cli.disabling import disabled_lines
 from agent_hooks.cli.interactive.facts import Facts
 from agent_hooks.cli.interactive.labels import first_words, labelled
+from agent_hooks.cli.interactive.prompt_files import PromptFiles
 from agent_hooks.cli.interactive.taking_back import TakingBack
 from agent_hooks.cli.reloading import HostReloading
-from agent_hooks.cli.screen.completion import Candidate
+from agent_hooks.cli.screen.completion import COMMAND_NAME, Candidate
 from agent_hooks.cli.screen.hooks_table import hooks_table
 from agent_hooks.cli.screen.in_force import in_force_table
 from agent_hooks.cli.screen.prompt import PromptScreen
 from agent_hooks.cli.screen.results import own_command
-from agent_hooks.cli.screen.wording import NO_HOOKS
+from agent_hooks.cli.screen.wording import NO_HOOKS, short
 from agent_hooks.cli.setup import hiding
 from agent_hooks.errors import count, did_you_mean
 from agent_hooks.host.lifecycle import ActionOutcome, SessionHost
 from agent_hooks.host.model import THINKING_LEVELS
 from agent_hooks.host.models import open_model
+from agent_hooks.host.planning import BEGINS, ENDS, Planning
 from agent_hooks.host.session_file import list_sessions
+from agent_hooks.settings import agent_home
 from agent_hooks.ui.harmless import harmless
 from agent_hooks.ui.terminal import TerminalUI
 from agent_hooks.values.content import MessageEntry, UserMessage
@@ -42,6 +46,7 @@ COMMANDS = {
     "/branch": "go back before one of your messages",
     "/undo": "take back the files of the last turn; /undo N of the last N",
     "/redo": "bring back the changes that the last undo took back",
+    "/plan": "let the agent only look, until the next /plan; a text after it is sent",
     "/compact": "sum up the older part; text after it names the things to keep",
     "/status": "model, context, tokens, money, session, directory",
     "/model": "the model, or another one: /model anthropic:NAME",
@@ -54,9 +59,11 @@ KEYS = {
     "Enter": "sends; while the agent works, the message waits for the next request to the model",
     "Alt-Enter": "begins another line, as do Ctrl-J, and a backslash before Enter",
     "/ and @": "offer commands and files while you type; Tab chooses one",
+    "Shift-Tab": "switches planning on and off, as /plan does",
     "!": "runs the rest of the line as a command of your own; the model reads its output with your next message",
     "Ctrl-O": "shows the conversation with all that is folded in it, in your pager; q comes back",
     "Ctrl-G": "opens the line in your editor, as Ctrl-X Ctrl-E does",
+    "Ctrl-V": "names the image in your clipboard, for the model to look at",
     "Ctrl-R": "searches your earlier lines",
     "Up, Down": "go through your earlier lines, also of other sessions; while messages wait, Up takes them back",
     "Esc": "aborts the agent's work, and puts waiting messages back into the line; in a dialog, cancels it",
@@ -64,11 +71,14 @@ KEYS = {
     "Ctrl-C": "clears the line, or aborts as Esc does; twice, it quits",
     "Ctrl-D": "quits, on an empty line",
 }
-PATTERN = re.compile(r"(/[a-z]+)(?:\s+(.*))?", re.DOTALL)
+PATTERN = re.compile(rf"({COMMAND_NAME})(?:\s+(.*))?", re.DOTALL)
 
 
 class SlashCommands:
-    """The commands as methods: `await SlashCommands(…).carry_out(name, argument)`; `quit` ends the program."""
+    """The commands as methods: `await SlashCommands(…).carry_out(name, argument)`.
+
+    `send` sends a message to the agent; `quit` ends the program.
+    """
 
     def __init__(
         self,
@@ -77,6 +87,8 @@ class SlashCommands:
         screen: PromptScreen,
         ui: TerminalUI,
         facts: Facts,
+        planning: Planning,
+        send: Callable[[str], object],
         quit: Callable[[], object],
     ) -> None:
         self._host = host
@@ -84,8 +96,12 @@ class SlashCommands:
         self._screen = screen
         self._ui = ui
         self._facts = facts
+        self._planning = planning
+        self._send = send
         self._leave = quit
         self._taking_back = TakingBack(reloading.setup.cwd, screen, ui, host.note)
+        setup = reloading.setup
+        self._files = PromptFiles(agent_home(), setup.sources.place.top, setup.cwd, hiding(setup.settings))
         # The sessions that `/branch` has left for the present one, whose turns belong to its conversation too.
         self._left: set[str] = set()
         self._commands: dict[str, Callable[[str], Awaitable[None]]] = {
@@ -100,6 +116,7 @@ class SlashCommands:
             "/undo": self._undo,
             "/redo": self._redo,
             "/compact": self._compact,
+            "/plan": self._plan,
             "/model": self._model,
             "/thinking": self._thinking,
             "/quit": self._quit,
@@ -108,15 +125,26 @@ class SlashCommands:
     async def carry_out(self, name: str, argument: str) -> None:
         """Carry out a command, after the interceptors of commands; raises `AgentHooksError`."""
         name = _OTHER_NAMES.get(name, name)
-        meant = [each for each in COMMANDS if each.startswith(name)]
-        if name not in self._commands and len(name) > 1 and len(meant) == 1:
+        files = self._files.found()
+        known = (*COMMANDS, *files)
+        meant = {each for each in known if each.startswith(name)}
+        if name not in known and len(name) > 1 and len(meant) == 1:
             # The menu showed this one alone.
-            name = meant[0]
-        if (command := self._commands.get(name)) is None:
-            hint = did_you_mean(name, COMMANDS)
+            [name] = meant
+        if name not in known:
+            hint = did_you_mean(name, known)
             self._screen.error(f"there is no command {name}{hint}; to send it to the agent, begin with a space")
+            return
+        argument = await self._host.command(name[1:], argument)
+        if name in self._commands:
+            await self._commands[name](argument)
         else:
-            await command(await self._host.command(name[1:], argument))
+            self._send(self._files.message(files[name], argument))
+
+    def offered(self) -> dict[str, str]:
+        """Return all commands, with a few words about each."""
+        files = {name: first_words(self._files.about(path)) for name, path in self._files.found().items()}
+        return {**files, **COMMANDS}
 
     def show_conversation(self) -> None:
         """Print the last messages of a resumed session."""
@@ -145,9 +173,12 @@ class SlashCommands:
     # ---- commands that show something
 
     async def _help(self, argument: str) -> None:
-        for rows in (COMMANDS, KEYS):
+        own = {name: short(path) for name, path in self._files.found().items() if name not in COMMANDS}
+        for rows in filter(None, (COMMANDS, own, KEYS)):
             width = max(map(len, rows))
-            self._screen.print(*(Text.assemble((f"{key:{width}}", "bold"), f"  {does}") for key, does in rows.items()))
+            self._screen.print(
+                *(Text.assemble((f"{key:{width}}", "bold"), f"  {harmless(does)}") for key, does in rows.items())
+            )
 
     async def _status(self, argument: str) -> None:
         rows = list(self._facts.rows())
@@ -206,8 +237,11 @@ class SlashCommands:
             path: str | None = os.path.join(self._reloading.setup.cwd, os.path.expanduser(argument))
         else:
             path = await self._choose_session()
-        if path is not None and self._done(await self._host.switch_session(path)):
+        if path is not None and self._done(outcome := await self._host.switch_session(path)):
             self._screen.rule(f"resumed {os.path.basename(path)}")
+            if (model := model_of_session(outcome.model)) is not None:
+                self._host.set_model(model)
+                self._screen.print_line(note_on(model), "info")
             self.show_conversation()
 
     async def _choose_session(self) -> str | None:
@@ -298,6 +332,20 @@ class SlashCommands:
             self._screen.error(f"there is no level {argument!r}{did_you_mean(argument, levels)}")
             return
         self._screen.print_line(f"thinking: {self._host.state().thinking_level}", "info")
+
+    async def _plan(self, argument: str) -> None:
+        self.plan()
+        if argument:
+            self._send(argument)
+
+    def plan(self) -> None:
+        """Switch plan mode on or off; the model learns of it with the next message."""
+        self._planning.on = not self._planning.on
+        self._host.note(BEGINS if self._planning.on else ENDS)
+        says = (
+            "planning: the agent only looks; Shift-Tab or /plan ends it" if self._planning.on else "planning has ended"
+        )
+        self._screen.print_line(says, "info")
 
     async def _quit(self, argument: str) -> None:
         self._leave()

@@ -50,7 +50,8 @@ class Start(NamedTuple):
     `trust_session`: resume sessions that this machine did not write, too;
     `sources`: the trees that count, after the person was asked; `required`: tool calls are denied where a set was never
     approved; `allow_remember`: a client of RPC mode may answer a question for always; `without`: the absolute paths of
-    hooks that do not count in this run; `model_note`: a sentence about the model, said before anything is sent.
+    hooks that do not count in this run; `model_note`: a sentence about the model, said before anything is sent;
+    `more_guards`: those of the mode.
     """
 
     cwd: str
@@ -69,6 +70,7 @@ class Start(NamedTuple):
     allow_remember: bool = False
     without: tuple[str, ...] = ()
     model_note: str | None = None
+    more_guards: tuple[Guard, ...] = ()
 
     async def load(self, warn: Report, error: Report) -> Setup:
         """Read the settings and load the hooks, whose own code runs here; raises `SettingsError`."""
@@ -135,7 +137,8 @@ class Start(NamedTuple):
     def _guards(self, setup: Setup) -> list[Guard]:
         settings = setup.guard_settings
         once = (GuardException(id=rule, reason="allowed for one call", once=True) for rule in self.allow_once)
-        return setup.guards(replace(settings, exceptions=(*once, *settings.exceptions)))
+        own = setup.guards(replace(settings, exceptions=(*once, *settings.exceptions)))
+        return [*own, *self.more_guards]
 
     @property
     def sessions_home(self) -> str:

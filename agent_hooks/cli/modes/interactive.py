@@ -15,7 +15,7 @@ from agent_hooks.cli.interactive.candidates import FileCandidates, answers, mode
 from agent_hooks.cli.interactive.facts import Facts
 from agent_hooks.cli.interactive.labels import first_words
 from agent_hooks.cli.interactive.own_commands import OwnCommands
-from agent_hooks.cli.interactive.slash_commands import COMMANDS, PATTERN, SlashCommands
+from agent_hooks.cli.interactive.slash_commands import PATTERN, SlashCommands
 from agent_hooks.cli.lifetime import INTERRUPTED, OK, leave_soon
 from agent_hooks.cli.modes.base import Start, until_signal
 from agent_hooks.cli.reloading import HostReloading
@@ -30,6 +30,7 @@ from agent_hooks.cli.streams import on_a_terminal
 from agent_hooks.errors import AgentHooksError, count
 from agent_hooks.host.lifecycle import SessionHost
 from agent_hooks.host.models.puppet import Puppet, shown_beside
+from agent_hooks.host.planning import Planning
 from agent_hooks.settings import agent_home
 from agent_hooks.ui.harmless import harmless
 from agent_hooks.ui.terminal import TerminalUI
@@ -57,7 +58,8 @@ class Interactive:
     """One loop over the lines that the person sends: prompts go to the agent, slash commands are carried out here."""
 
     def __init__(self, start: Start, terminal: OwnTerminal) -> None:
-        self._start = start
+        self._planning = Planning()
+        self._start = start._replace(more_guards=(self._planning,))
         self._terminal = terminal
         self._left = anyio.Event()
         # Whether a slash command is under way.
@@ -80,6 +82,7 @@ class Interactive:
             abort=self._abort,
             leave=self._left.set,
             withdraw=lambda: self._host.withdraw(),
+            plan=lambda: self._commands.plan(),
             name=os.path.basename(os.path.abspath(self._start.cwd)),
             facts=lambda: self._facts.parts(),
         )
@@ -94,7 +97,7 @@ class Interactive:
             "/resume": sessions(lambda: self._commands.sessions_home),
             "/thinking": thinking_levels,
         }
-        return PromptCompleter(COMMANDS, arguments, self._tools, files, self._only_tools)
+        return PromptCompleter(lambda: self._commands.offered(), arguments, self._tools, files, self._only_tools)
 
     def _tools(self) -> list[Candidate]:
         """Return the tools that the beginning of a line may name."""
@@ -123,8 +126,10 @@ class Interactive:
     async def _talk(self, host: SessionHost, reloading: HostReloading) -> None:
         self._host, self._reloading = host, reloading
         self._own = OwnCommands(reloading, self._screen, host.note)
-        self._facts = Facts(host, reloading, self._screen.refresh)
-        self._commands = SlashCommands(host, reloading, self._screen, self._ui, self._facts, self._left.set)
+        self._facts = Facts(host, reloading, self._planning, self._screen.refresh)
+        self._commands = SlashCommands(
+            host, reloading, self._screen, self._ui, self._facts, self._planning, self._send, self._left.set
+        )
         async with anyio.create_task_group() as tasks:
             # Before the first hook runs, because it may ask at once.
             await tasks.start(self._own_terminal)
@@ -187,16 +192,19 @@ class Interactive:
         if PATTERN.fullmatch(text) or own_command(text) is not None:
             self._lines.send_nowait(text)
             return
-        waits, message = self._host.running or self._acting, text.strip()
         try:
-            self._host.submit(message)
+            self._send(text.strip())
         except AgentHooksError as exc:
             # The inbox is full, or the message is too long.
             self._screen.error(str(exc))
             self._screen.offer(text)
-        else:
-            if waits:
-                self._screen.queued(message)
+
+    def _send(self, message: str) -> None:
+        """Send a message to the agent, and show that it waits if the agent works; raises `SendError`."""
+        waits = self._host.running or self._acting
+        self._host.submit(message)
+        if waits:
+            self._screen.queued(message)
 
     async def _work(self) -> None:
         """Carry out slash commands and commands of the person, one after another."""

@@ -9,6 +9,7 @@ import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from typing import NamedTuple
 
+from anyio import to_thread
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
@@ -16,8 +17,10 @@ from agent_hooks.ui.harmless import harmless
 
 MOST = 50
 """The completions that are offered."""
-_COMMAND = re.compile(r"/[a-z]*")
-_ARGUMENT = re.compile(r"(/[a-z]+)[ \t]+(.*)", re.DOTALL)
+COMMAND_NAME = "/[a-z][a-z0-9_-]*"
+"""The pattern of the name of a slash command."""
+_COMMAND = re.compile(f"/|{COMMAND_NAME}")
+_ARGUMENT = re.compile(rf"({COMMAND_NAME})[ \t]+(.*)", re.DOTALL)
 # A path after `@` begins a word, and has no space unless it is quoted.
 _FILE = re.compile(r"(?:^|\s)@(\"[^\"\n]*|[^\s\"]*)\Z")
 
@@ -36,13 +39,13 @@ Arguments = Callable[[str], Awaitable[Iterable[Candidate]]]
 class PromptCompleter(Completer):
     """Completes the prompt line: while a command, its argument or a path is typed, and with Tab.
 
-    `commands`: the slash commands, with a few words about each; `arguments`: those of some commands; `tools`: the names
-    that may follow `@` at the beginning of a line, before the `files`, or alone with `only_tools`.
+    `commands`: returns the slash commands in a thread, with a few words about each; `arguments`: those of some commands;
+    `tools`: the names that may follow `@` at the beginning of a line, before the `files`, or alone with `only_tools`.
     """
 
     def __init__(
         self,
-        commands: Mapping[str, str],
+        commands: Callable[[], Mapping[str, str]],
         arguments: Mapping[str, Arguments],
         tools: Callable[[], Iterable[Candidate]],
         files: Arguments,
@@ -70,7 +73,8 @@ class PromptCompleter(Completer):
     async def _found(self, text: str) -> tuple[str, Iterable[Candidate]]:
         """Return the word that is completed, and its completions."""
         if _COMMAND.fullmatch(text):
-            return text, beginning(text, (Candidate(*each) for each in self._commands.items()))
+            commands = await to_thread.run_sync(self._commands)
+            return text, beginning(text, (Candidate(*each) for each in commands.items()))
         if match := _ARGUMENT.fullmatch(text):
             source = self._arguments.get(match[1])
             return match[2], () if source is None else await source(match[2])

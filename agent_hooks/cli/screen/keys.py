@@ -12,6 +12,7 @@ from prompt_toolkit.filters import Condition, has_completions, is_searching
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
+from agent_hooks.cli.screen.completion import COMMAND_NAME
 from agent_hooks.cli.screen.pastes import Pastes
 
 SECOND_ESC = 0.8
@@ -52,11 +53,15 @@ class PromptLine(Protocol):
 
     def withdraw(self) -> None: ...
 
+    def plan(self) -> None: ...
+
     def leave(self) -> None: ...
 
     async def page(self) -> None: ...
 
     async def edit(self) -> None: ...
+
+    async def paste_image(self) -> None: ...
 
 
 def prompt_keys(prompt: PromptLine) -> KeyBindings:
@@ -120,9 +125,18 @@ def prompt_keys(prompt: PromptLine) -> KeyBindings:
         text = event.data.replace("\r\n", "\n").replace("\r", "\n")
         prompt.buffer.insert_text(prompt.pastes.shown(text))
 
+    @keys.add("s-tab", filter=at_prompt & ~has_completions)
+    def _plan(event: KeyPressEvent) -> None:
+        if not prompt.between_sessions:
+            prompt.plan()
+
     @keys.add("c-o", filter=at_prompt)
     def _page(event: KeyPressEvent) -> None:
         event.app.create_background_task(prompt.page())
+
+    @keys.add("c-v", filter=at_prompt)
+    def _paste_image(event: KeyPressEvent) -> None:
+        event.app.create_background_task(prompt.paste_image())
 
     @keys.add("c-x", "c-e", filter=at_prompt)
     @keys.add("c-g", filter=at_prompt)
@@ -143,7 +157,7 @@ def _take_line(prompt: PromptLine) -> None:
     """
     buffer, state = prompt.buffer, prompt.buffer.complete_state
     chosen = state is not None and state.current_completion is not None and len(state.completions) > 1
-    if chosen and not re.fullmatch("/[a-z]+", buffer.text):
+    if chosen and not re.fullmatch(COMMAND_NAME, buffer.text):
         buffer.complete_state = None
     elif buffer.document.text_before_cursor.endswith("\\"):
         buffer.delete_before_cursor()

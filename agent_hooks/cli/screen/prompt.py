@@ -14,6 +14,7 @@ from time import monotonic
 from typing import Any
 
 import anyio
+import anyio.to_thread
 from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import Completer
@@ -40,6 +41,7 @@ from prompt_toolkit.widgets import SearchToolbar
 from agent_hooks.cli.screen.alerts import Alerts, State
 from agent_hooks.cli.screen.bar import bar_line
 from agent_hooks.cli.screen.blocks import Block
+from agent_hooks.cli.screen.clipboard import ClipboardError, save_image
 from agent_hooks.cli.screen.completion import is_offered
 from agent_hooks.cli.screen.conversation import Conversation
 from agent_hooks.cli.screen.foreground import Foreground, NoProgramError
@@ -68,7 +70,8 @@ class PromptScreen(Conversation):
     """Shows the conversation, asks for the next prompt, and is the stage of dialogs.
 
     `submit` gets each line that the person sends.  `abort` is called for Esc, and returns whether there was work;
-    `withdraw` is called for Up while messages wait, and returns them; `leave` is called for Ctrl-D and for Ctrl-C twice.
+    `withdraw` is called for Up while messages wait, and returns them; `leave` is called for Ctrl-D and for Ctrl-C twice,
+    `plan` for Shift-Tab.
     `completer` completes the prompt line; `facts` returns the parts of the line below the prompt; `name`: of the project,
     for the title.
     """
@@ -84,12 +87,13 @@ class PromptScreen(Conversation):
         abort: Callable[[], bool],
         leave: Callable[[], None],
         withdraw: Callable[[], Sequence[str]] = tuple,
+        plan: Callable[[], None] = lambda: None,
         facts: Callable[[], Sequence[str]] = tuple,
         name: str = "",
     ) -> None:
         super().__init__()
         self.submit, self.abort, self.leave = submit, abort, leave
-        self._withdraw = withdraw
+        self._withdraw, self.plan = withdraw, plan
         self._alerts = Alerts(output, name)
         self._began = monotonic()
         self._facts = facts
@@ -328,6 +332,15 @@ class PromptScreen(Conversation):
             self.buffer.set_document(Document(text, len(text)))
 
         await self._lend(edit())
+
+    async def paste_image(self) -> None:
+        """Put the path of the image in the clipboard into the prompt line."""
+        try:
+            path = await anyio.to_thread.run_sync(save_image)
+        except ClipboardError as exc:
+            self.print_line(str(exc), "warning")
+        else:
+            self.buffer.insert_text(f"@{path} ")
 
     async def _lend(self, work: Coroutine[Any, Any, None]) -> None:
         try:

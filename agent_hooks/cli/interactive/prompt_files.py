@@ -1,0 +1,106 @@
+"""Commands that people keep as texts: `/review src` sends `commands/review.md` of the agent home or of the project.
+
+They are texts that the person sends, so they need no approval; nothing in them is run.  The files of Claude Code count
+too.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from agent_hooks.host.instructions import inside
+from agent_hooks.settings import COMMANDS_DIRECTORY, PROJECT_DIRECTORY
+from agent_hooks.storage.files import StorageError, check_regular, read_regular, refusing
+
+LONGEST = 100_000
+"""The bytes of one file."""
+# The most files of one directory.
+_MOST = 500
+_NAME = re.compile(r"([a-z][a-z0-9_-]*)\.md")
+_FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?)\n---[ \t]*(?:\n|\Z)", re.DOTALL)
+_DESCRIPTION = re.compile(r"^description:[ \t]*(.+)$", re.MULTILINE)
+# `$ARGUMENTS`, `$@` and `$1` as in Claude Code, Codex and pi.
+_PLACE = re.compile(r"\$(ARGUMENTS\b|@|[1-9])")
+
+
+class PromptFiles:
+    """The files of one session: `PromptFiles(home, top, cwd, hide)`; the arguments are those of `Instructions`."""
+
+    def __init__(self, home: str, top: str, cwd: str, hide: Callable[[str], str]) -> None:
+        self._top = top
+        self._hide = hide
+        user = os.path.dirname(home)
+        # Those of the person come first, so that no project takes their names.
+        self._own = [os.path.join(home, COMMANDS_DIRECTORY), os.path.join(user, ".claude", COMMANDS_DIRECTORY)]
+        tops = dict.fromkeys((cwd, top))
+        self._projects = [
+            os.path.join(each, name, COMMANDS_DIRECTORY) for each in tops for name in (PROJECT_DIRECTORY, ".claude")
+        ]
+
+    def found(self) -> dict[str, str]:
+        """Return the paths of the files by the names of their commands, each with its slash."""
+        paths: dict[str, str] = {}
+        for directory in (*self._own, *self._projects):
+            for name in _names(directory):
+                paths.setdefault(f"/{name}", os.path.join(directory, f"{name}.md"))
+        return paths
+
+    def about(self, path: str) -> str:
+        """Return the description in the head of a file, else its first words, else its path."""
+        try:
+            head, text = _parted(self._text(path))
+        except StorageError:
+            return path
+        described = _DESCRIPTION.search(head)
+        return described[1].strip().strip("\"'") if described else next(iter(text.split("\n")), path)
+
+    def message(self, path: str, argument: str) -> str:
+        """Return the text of a file with an argument in its places, at the end where it has none.
+
+        Raises `StorageError` when the file cannot be read.
+        """
+        _, text = _parted(self._text(path))
+        try:
+            words = shlex.split(argument)
+        except ValueError:
+            words = argument.split()
+
+        def given(place: re.Match[str]) -> str:
+            if not place[1].isdecimal():
+                return argument
+            return words[int(place[1]) - 1] if int(place[1]) <= len(words) else ""
+
+        if _PLACE.search(text):
+            return _PLACE.sub(given, text)
+        return f"{text}\n\n{argument}" if argument else text
+
+    def _text(self, path: str) -> str:
+        with refusing("read", path):
+            check_regular(os.stat(path), path)
+        if os.path.dirname(path) not in self._own and not inside(path, self._top):
+            raise StorageError(f"{path} is a link out of {self._top}")
+        data = read_regular(path, path, LONGEST + 1)
+        if len(data) > LONGEST:
+            raise StorageError(f"{path} has more than {LONGEST:,} bytes")
+        return self._hide(data.decode("utf-8", "replace")).replace("\r\n", "\n").strip()
+
+
+def _names(directory: str) -> Iterator[str]:
+    try:
+        files = sorted(os.listdir(directory))[:_MOST]
+    # There is no such directory, or it cannot be read.
+    except OSError:
+        return
+    for file in files:
+        if (match := _NAME.fullmatch(file)) and Path(directory, file).is_file():
+            yield match[1]
+
+
+def _parted(text: str) -> tuple[str, str]:
+    """Return the head of a file, empty where it has none, and its text."""
+    match = _FRONT_MATTER.match(text)
+    return (match[1], text[match.end() :].strip()) if match else ("", text)
