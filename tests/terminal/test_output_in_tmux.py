@@ -65,3 +65,25 @@ def test_a_thought_of_the_model_is_shown_short_and_is_no_part_of_the_answer(
         done = command("run", "--no-session", "--model", "openai:m", "why?")
         assert done.stdout == "Printed.\n"
         assert "ponder" not in done.stderr
+
+
+@pytest.mark.behaviour("TM32")
+def test_a_terminal_that_becomes_narrower_keeps_no_rows_of_the_former_drawing(
+    terminal: Terminal, command: Command
+) -> None:
+    """The terminal has broken them anew; the conversation stays whole."""
+    tmux = terminal(columns=100, rows=30)
+    tmux.start_agent("--no-session")
+    tmux.enter("@bash echo first line")
+    tmux.sees("  first line")
+    tmux.type("a line that is longer than forty columns, so that it is broken in two " + "x" * 60)
+    tmux.sees("xxx\n")
+    for columns in (60, 40, 24, 90):
+        tmux.resize(columns, 30)
+
+        def holds(_: str) -> bool:
+            shown = tmux.history()
+            once = shown.count("> a line that") == shown.count("\npuppet · 0") == shown.count("  first line") == 1
+            return once and f"{'x' * 20}" in shown
+
+        tmux.until(holds, f"one drawing in {columns} columns")

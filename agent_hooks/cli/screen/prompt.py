@@ -15,7 +15,6 @@ from typing import Any
 
 import anyio
 import anyio.to_thread
-from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import Completer
 from prompt_toolkit.data_structures import Size
@@ -48,6 +47,7 @@ from agent_hooks.cli.screen.foreground import Foreground, NoProgramError
 from agent_hooks.cli.screen.keys import prompt_keys
 from agent_hooks.cli.screen.line import PromptHistory
 from agent_hooks.cli.screen.pastes import Pastes
+from agent_hooks.cli.screen.resizing import ResizedApplication
 from agent_hooks.cli.screen.results import own_command
 from agent_hooks.cli.screen.status import waiting_lines
 from agent_hooks.cli.screen.words import BetweenWords
@@ -133,7 +133,7 @@ class PromptScreen(Conversation):
             dont_extend_height=True,
             get_line_prefix=lambda line, wrapped: [("class:prompt", self._mark() if line == wrapped == 0 else INDENT)],
         )
-        self._app: Application[None] = Application(
+        self._app = ResizedApplication(
             Layout(self._layout(), self._prompt),
             key_bindings=prompt_keys(self),
             style=STYLE,
