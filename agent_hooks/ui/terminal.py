@@ -79,7 +79,7 @@ class TerminalUI:
                 await self._stage.show(reason)
                 text = " ".join((reason.answer or "").split())
         if dialog.answer is None:
-            self._record(question.title, None)
+            self._record(question.title, "No, and stop")
             return NO_AND_STOP
         answer = Answer(dialog.choice or "no", text)
         self._record(question.title, LABELS[answer.choice] + (f": {answer.text}" if answer.text else ""))

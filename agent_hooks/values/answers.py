@@ -120,7 +120,9 @@ class Stop(Block, frozen=True):
 
     def for_others(self) -> Block:
         """Return the block of the other calls of the run, which do not begin any more."""
-        return Block(f"not run, because the run was stopped: {self.reason or STOP_REASON}", self.by, self.cause)
+        # The person's No was about another call.
+        cause = "hook" if self.cause == "user" else self.cause
+        return Block(f"not run, because the run was stopped: {self.reason or STOP_REASON}", self.by, cause)
 
 
 class Rewrite(Answer, frozen=True):

@@ -105,7 +105,7 @@ async def test_a_no_of_the_person_that_stops_ends_the_run(project: Path) -> None
     [turn] = on.events.of("turn_end")
     assert [result.content[0].text for result in turn.tool_results] == [
         "the run was stopped: Sure?: the user said no (asked by hook0.py)",
-        "not run, because the run was stopped: Sure?: the user said no (asked by hook0.py)",
+        "not run, because the run was stopped: Sure? (hook0.py)",
     ]
 
 

@@ -12,7 +12,7 @@ from tmux import Tmux
 pytestmark = pytest.mark.terminal
 
 
-@pytest.mark.behaviour("QS1", "QS12")
+@pytest.mark.behaviour("QS1", "QS12", "QS14")
 def test_a_person_answers_the_question_of_a_guard(terminal: Callable[..., Tmux], command: Command) -> None:
     """No is chosen first; a reason reaches the model; yes runs the call; a wall asks nothing."""
     kept = command.project / "dist2"
@@ -23,7 +23,7 @@ def test_a_person_answers_the_question_of_a_guard(terminal: Callable[..., Tmux],
     tmux.sees("risk: deletes everything in dist2")
     tmux.sees("> No")
     tmux.press("Enter")
-    tmux.sees("the user said no (asked by")
+    tmux.sees("rm -rf dist2 → blocked: you said no\n")
     tmux.enter("@bash rm -rf dist2 #2")
     tmux.sees("> No")
     tmux.press("End")
@@ -31,8 +31,19 @@ def test_a_person_answers_the_question_of_a_guard(terminal: Callable[..., Tmux],
     tmux.press("Enter")
     tmux.sees("> the model reads it")
     tmux.enter("keep it")
-    tmux.sees("the user said no: keep it")
+    tmux.sees("#2 → blocked: you said no: keep it\n")
     assert kept.is_dir()
+    tmux.enter("@bash rm -rf dist2 #2b\\")
+    tmux.type("@bash touch late\\")
+    tmux.press("Enter")
+    tmux.type("---\\")
+    tmux.press("Enter")
+    tmux.enter("@bash touch later")
+    tmux.sees("> No")
+    tmux.press("Escape")
+    tmux.sees("the run was stopped by your No")
+    assert not (kept.parent / "late").exists()
+    assert not (kept.parent / "later").exists()
     tmux.enter("@bash rm -rf dist2 #3")
     tmux.sees("> No")
     tmux.press("Down")

@@ -129,8 +129,8 @@ QUESTION = Question(
     [
         (ENTER, Answer("no"), "No"),
         ("y" + ENTER + ENTER, Answer("no"), "No"),
-        (ESCAPE, Answer("no", stops=True), "cancelled"),
-        (CTRL_C, Answer("no", stops=True), "cancelled"),
+        (ESCAPE, Answer("no", stops=True), "No, and stop"),
+        (CTRL_C, Answer("no", stops=True), "No, and stop"),
         (DOWN + ENTER, Answer("once"), "Yes, once"),
         (DOWN + DOWN + ENTER, Answer("session"), "Yes, for this session"),
         (DOWN * 3 + ENTER, Answer("always"), "Always this, in this project"),

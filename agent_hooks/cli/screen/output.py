@@ -228,7 +228,8 @@ def outcome_line(call: Ended, seconds: float | None = None, *, short: bool = Fal
         word = "not run" if call.detail("cause") == "schema" else "blocked"
         # The reason comes from the output, where redaction has hidden the secrets.
         remedy = call.detail("remedy")
-        line.append(harmless(f"{word}: {call.detail('reason')}{f'; {remedy}' if remedy else ''}"), "bold red")
+        reason = call.refusal or call.detail("reason")
+        line.append(harmless(f"{word}: {reason}{f'; {remedy}' if remedy else ''}"), "bold red")
     elif is_aborted(call.output):
         line.append(f"stopped{took}", "yellow")
     elif call.output.is_error:

@@ -50,18 +50,22 @@ _STYLES = {"class:added": "green", "class:removed": "red"}
 class Ended(NamedTuple):
     """A tool call that has ended, live or in a session that is gone on with.
 
-    `name`: of the tool; `input`: as the tool got it; `is_blocked`: it did not run.
+    `name`: of the tool; `input`: as the tool got it; `is_blocked`: it did not run; `refusal`: the person's No, which
+    stands above the call with its question, empty for any other block.
     """
 
     name: str
     input: object
     output: ToolOutput
     is_blocked: bool
+    refusal: str = ""
 
     @classmethod
     def of(cls, judged: JudgedCall, output: ToolOutput) -> Ended:
         """Return a call that has just ended."""
-        return cls(judged.tool.name, judged.input, output, judged.block is not None)
+        block = judged.block
+        refusal = f"you said no{f': {block.said}' if block.said else ''}" if block and block.cause == "user" else ""
+        return cls(judged.tool.name, judged.input, output, block is not None, judged.engine.hide(refusal))
 
     @classmethod
     def from_result(cls, call: ToolCallContent, result: ToolResultMessage) -> Ended:
