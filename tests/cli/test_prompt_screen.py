@@ -60,8 +60,8 @@ async def no_files(typed: str) -> list[Candidate]:
 
 
 @asynccontextmanager
-async def at_a_screen(path: Path) -> AsyncIterator[Person]:
-    """Run the screen of a person."""
+async def at_a_screen(path: Path, typed: str = "") -> AsyncIterator[Person]:
+    """Run the screen of a person, who may have typed something before."""
     sent, did = io.StringIO(), list[str]()
     output = Vt100_Output(sent, lambda: Size(rows=24, columns=80), term="xterm", enable_cpr=False)
     with create_pipe_input() as keyboard:
@@ -77,6 +77,7 @@ async def at_a_screen(path: Path) -> AsyncIterator[Person]:
             name="gar\x1bden",
         )
         screen.ready()
+        keyboard.send_text(typed)
         async with anyio.create_task_group() as tasks:
             started = anyio.Event()
             tasks.start_soon(screen.run, started.set)
@@ -207,12 +208,14 @@ async def test_up_takes_waiting_messages_back(tmp_path: Path) -> None:
 @pytest.mark.behaviour("TM28")
 async def test_a_line_that_was_typed_before_the_start_is_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The terminal has made Ctrl-J of its Enter then; later, Ctrl-J begins another line."""
-    async with at_a_screen(tmp_path) as person:
-        person.keyboard.send_text("early\n")
+    async with at_a_screen(tmp_path, "early\n") as person:
         await person.does("submit early")
         monkeypatch.setattr(prompt, "TYPED_AHEAD", 0.0)
         person.keyboard.send_text("one\ntwo\r")
         await person.does("submit one\ntwo")
+    async with at_a_screen(tmp_path) as person:
+        person.keyboard.send_text("three\nfour\r")
+        await person.does("submit three\nfour")
 
 
 @pytest.mark.behaviour("TM31")

@@ -158,7 +158,7 @@ async def test_switching_replaces_file_and_conversation_before_the_after_event(p
     on = stage(project, on_session("switch", look))
     async with on.host as host:
         await host.prompt("today")
-        assert await host.switch_session(other) == ActionOutcome()
+        assert await host.switch_session(other) == ActionOutcome(model="openai:old-model")
         assert seen == [(["yesterday"], str(other))]
         assert host.state().thinking_level == "high"
         assert host.state().session_file == str(other)

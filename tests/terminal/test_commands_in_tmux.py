@@ -202,7 +202,7 @@ def test_the_prompt_line_takes_many_lines_completes_and_lets_go(terminal: Termin
     tmux.until(lambda screen: "> /compact" in screen, "the second of them")
     tmux.press("Enter")
     # A command that was chosen is whole.
-    tmux.sees("/compact: ")
+    tmux.sees("summed up the older part")
     tmux.ends_with(">")
     tmux.type("/thinking hi")
     tmux.sees("\n high")
@@ -410,7 +410,7 @@ def test_a_text_of_the_person_is_a_command(terminal: Terminal, command: Command,
     own = home / ".agent" / "commands"
     own.mkdir(parents=True)
     (own / "greet-all.md").write_text("---\ndescription: says hello\n---\n@bash echo hello $1; echo bye $2")
-    tmux = terminal(rows=60, columns=100)
+    tmux = terminal(rows=60, columns=200)
     tmux.start_agent("--no-session")
     tmux.type("/gr")
     tmux.sees("says hello")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 
 from rich.text import Text
 
@@ -20,8 +20,8 @@ from agent_hooks.cli.screen.completion import COMMAND_NAME, Candidate
 from agent_hooks.cli.screen.hooks_table import hooks_table
 from agent_hooks.cli.screen.in_force import in_force_table
 from agent_hooks.cli.screen.prompt import PromptScreen
-from agent_hooks.cli.screen.results import own_command
-from agent_hooks.cli.screen.wording import NO_HOOKS, short
+from agent_hooks.cli.screen.results import hanging, own_command
+from agent_hooks.cli.screen.wording import NO_HOOKS, at_home, short
 from agent_hooks.cli.setup import hiding
 from agent_hooks.errors import count, did_you_mean
 from agent_hooks.host.lifecycle import ActionOutcome, SessionHost
@@ -173,19 +173,20 @@ class SlashCommands:
     # ---- commands that show something
 
     async def _help(self, argument: str) -> None:
-        own = {name: short(path) for name, path in self._files.found().items() if name not in COMMANDS}
+        own = {name: at_home(short(path)) for name, path in self._files.found().items() if name not in COMMANDS}
         for rows in filter(None, (COMMANDS, own, KEYS)):
-            width = max(map(len, rows))
-            self._screen.print(
-                *(Text.assemble((f"{key:{width}}", "bold"), f"  {harmless(does)}") for key, does in rows.items())
-            )
+            self._print_rows(rows.items())
 
     async def _status(self, argument: str) -> None:
-        rows = list(self._facts.rows())
+        self._print_rows(self._facts.rows())
+
+    def _print_rows(self, rows: Iterable[tuple[str, str]]) -> None:
+        """Print names with a text about each, which is wrapped beside its name."""
+        rows = list(rows)
         width = max(len(name) for name, _ in rows)
-        self._screen.print(
-            *(Text.assemble((f"{name:{width}}", "bold"), f"  {harmless(value)}") for name, value in rows)
-        )
+        for name, text in rows:
+            first = Text(f"{name:{width}}  ", "bold")
+            self._screen.print(*hanging(Text(harmless(text)), self._screen.columns, first, " " * (width + 2)))
 
     async def _hooks(self, argument: str) -> None:
         reloading = self._reloading

@@ -24,7 +24,7 @@ from agent_hooks.cli.screen.line import PromptHistory
 from agent_hooks.cli.screen.prompt import PromptScreen
 from agent_hooks.cli.screen.results import OWN, own_command
 from agent_hooks.cli.screen.terminal import OwnTerminal
-from agent_hooks.cli.screen.wording import short
+from agent_hooks.cli.screen.wording import at_home, short
 from agent_hooks.cli.setup import Setup
 from agent_hooks.cli.streams import on_a_terminal
 from agent_hooks.errors import AgentHooksError, count
@@ -162,7 +162,7 @@ class Interactive:
         hooks = count(len(setup.loaded.hooks), "hook")
         self._screen.print(
             Text.assemble((f"agent-hooks {__version__}", "bold"), f" · {model.provider}:{model.id} · {hooks} · /help"),
-            Text(harmless(_at_home(setup.cwd)), "bright_black"),
+            Text(harmless(at_home(setup.cwd)), "bright_black"),
         )
         if self._start.model_note is not None:
             self._screen.print_line(self._start.model_note, "info")
@@ -224,9 +224,3 @@ class Interactive:
             finally:
                 self._acting = False
                 self._screen.busy("working" if self._host.running else None)
-
-
-def _at_home(path: str) -> str:
-    """Return a path with `~` in the place of the person's home."""
-    home = os.path.expanduser("~")
-    return f"~{path[len(home) :]}" if path == home or path.startswith(f"{home}/") else path

@@ -10,6 +10,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
+from select import select
 from time import monotonic
 from typing import Any
 
@@ -58,8 +59,8 @@ from agent_hooks.ui.terminal import STYLE
 SPINNER_STEP = 0.15  # seconds
 SECOND_CTRL_C = 5.0
 """Seconds in which a second Ctrl-C ends the program."""
-TYPED_AHEAD = 0.5
-"""Seconds from the start in which Ctrl-J is an Enter that was typed before it."""
+TYPED_AHEAD = 0.3
+"""Seconds from the start in which lines come that were typed before it."""
 # The beginning of the first row of the prompt line, and of all others.
 PROMPT, OWN_PROMPT, INDENT = "> ", "$ ", "  "
 # The least seconds between two drawings: a model may send a thousand pieces in one.
@@ -95,7 +96,8 @@ class PromptScreen(Conversation):
         self.submit, self.abort, self.leave = submit, abort, leave
         self._withdraw, self.plan = withdraw, plan
         self._alerts = Alerts(output, name)
-        self._began = monotonic()
+        # The time of the start, if lines were typed before it.
+        self._began: float | None = None
         self._facts = facts
         self.pastes = Pastes()
         self.buffer = Buffer(
@@ -156,7 +158,9 @@ class PromptScreen(Conversation):
         self._loop = asyncio.get_running_loop()
         spinner = self._loop.create_task(self._spin())
         self._alerts.begin()
-        self._began = monotonic()
+        # Until the terminal sends each key at once, it keeps whole lines, with Ctrl-J in the place of Enter.
+        if select([self._app.input.fileno()], [], [], 0)[0]:
+            self._began = monotonic()
         try:
             with suppress(EOFError):
                 await self._app.run_async(pre_run=started, handle_sigint=False)
@@ -288,8 +292,8 @@ class PromptScreen(Conversation):
 
     @property
     def just_began(self) -> bool:
-        """Whether the terminal may still send keys from before the program had it, with Enter as Ctrl-J."""
-        return monotonic() - self._began < TYPED_AHEAD
+        """Whether the terminal may still send lines that were typed before the start."""
+        return self._began is not None and monotonic() - self._began < TYPED_AHEAD
 
     @property
     def waiting(self) -> bool:

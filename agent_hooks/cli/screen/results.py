@@ -199,7 +199,7 @@ def indented(lines: Iterable[Text], columns: int) -> Iterator[Text]:
         yield from hanging(line, columns, "  ", "  ")
 
 
-def hanging(line: Text, columns: int, first: str, later: str) -> Iterator[Text]:
+def hanging(line: Text, columns: int, first: str | Text, later: str) -> Iterator[Text]:
     """Yield a line in parts that fit into the columns, each behind an indent."""
     line.expand_tabs(8)
     parts = line.wrap(Paper(width=columns), max(columns - len(later), 1), overflow="fold")

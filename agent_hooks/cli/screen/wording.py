@@ -27,6 +27,12 @@ def short(path: str | Path) -> str:
     return str(path) if relative.startswith("..") else relative
 
 
+def at_home(path: str) -> str:
+    """Return a path with `~` in the place of the person's home."""
+    home = os.path.expanduser("~")
+    return f"~{path[len(home) :]}" if path == home or path.startswith(f"{home}/") else path
+
+
 def hook_error_text(error: HookError) -> str:
     """Return the line for a failure of a hook, fit for a terminal, with short paths."""
     shown = replace(error, hook_path=short(error.hook_path), file=error.file and short(error.file))
