@@ -71,6 +71,8 @@ def test_a_long_paste_is_a_mark_and_is_sent_whole(terminal: Terminal, server: Mo
     screen = tmux.sees("I have it.")
     assert "> one\n  two\n  then row 0\n" in screen
     assert "  … 190 more lines (Ctrl-O)" in screen
+    tmux.press("Up")
+    tmux.ends_with("> one\n  two\n  then [pasted text #1: 200 lines]")
     sent = server.requests[0].body["messages"][-1]["content"]
     assert sent == "one\ntwo\nthen " + "\n".join(f"row {number}" for number in range(200))
 

@@ -163,7 +163,6 @@ def _take_line(prompt: PromptLine) -> None:
         buffer.delete_before_cursor()
         buffer.newline(copy_margin=False)
     elif text := prompt.pastes.whole(buffer.text).rstrip():
-        buffer.text = text
         buffer.append_to_history()
         buffer.reset()
         # Otherwise the next drawing loads it, and an Up before that would do nothing.

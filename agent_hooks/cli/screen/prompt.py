@@ -47,7 +47,6 @@ from agent_hooks.cli.screen.conversation import Conversation
 from agent_hooks.cli.screen.foreground import Foreground, NoProgramError
 from agent_hooks.cli.screen.keys import prompt_keys
 from agent_hooks.cli.screen.line import PromptHistory
-from agent_hooks.cli.screen.pastes import Pastes
 from agent_hooks.cli.screen.resizing import ResizedApplication
 from agent_hooks.cli.screen.results import own_command
 from agent_hooks.cli.screen.status import waiting_lines
@@ -99,7 +98,7 @@ class PromptScreen(Conversation):
         # The time of the start, if lines were typed before it.
         self._began: float | None = None
         self._facts = facts
-        self.pastes = Pastes()
+        self.pastes = history.pastes
         self.buffer = Buffer(
             completer=completer,
             complete_while_typing=Condition(lambda: is_offered(self.buffer.document.text_before_cursor)),
@@ -249,14 +248,15 @@ class PromptScreen(Conversation):
     def offer(self, text: str) -> None:
         """Put a text into the prompt line if it is empty."""
         if not self.buffer.text:
-            self.buffer.set_document(Document(text, len(text)))
+            shown = self.pastes.shown(text)
+            self.buffer.set_document(Document(shown, len(shown)))
 
     def take_back(self, texts: Sequence[str]) -> None:
         """Put messages that waited back into the prompt line, before the text that is in it."""
         for text in texts:
             self.delivered(text)
-        whole = "\n".join([*texts, *([self.buffer.text] if self.buffer.text else [])])
-        self.buffer.set_document(Document(whole, len(whole)))
+        line = "\n".join([*map(self.pastes.shown, texts), *([self.buffer.text] if self.buffer.text else [])])
+        self.buffer.set_document(Document(line, len(line)))
 
     def delivered(self, text: str) -> None:
         """Show no longer that a message waits, because it has reached the agent."""
