@@ -22,7 +22,8 @@ class About(Struct, frozen=True, kw_only=True):
 
     Of a guard: its `rule` and the exact `words` of the one program, each spelled for a shell, or the path; `input`, the
     SHA-256 of the arguments that are not in the words, empty without any.
-    Of a hook: the path of its file, the SHA-256 of its source files, the `title`, and the SHA-256 of the call's `input`.
+    Of a hook: the path of its file, the SHA-256 of its source files, the `title`, and the SHA-256 of the call's `input`;
+    `words` is the call in one line there, for the person.
     `by`: the name of the guard or of the hook; `tool`: the name of the tool.
     """
 
@@ -35,10 +36,15 @@ class About(Struct, frozen=True, kw_only=True):
     title: str = ""
     input: str = ""
 
+    @property
+    def key(self) -> About:
+        """The same without the words that are for the person only; an answer of version 0.1 has none."""
+        return replace(self, words=()) if self.hook else self
+
     def __str__(self) -> str:
         """Return the question in one line."""
         if self.hook:
-            return printable(f"{self.title} ({self.by})")
+            return printable(f"{': '.join((self.title, *self.words))} ({self.by})")
         return printable(f"{' '.join(self.words)} ({self.rule})")
 
 

@@ -22,6 +22,7 @@ from agent_hooks.storage.digests import sha256
 from agent_hooks.ui.base import Choice
 from agent_hooks.values.answers import Ask
 from agent_hooks.values.events import Event, SessionEvent
+from agent_hooks.values.tool import call_line
 
 # The answers of one session; the oldest ends when there are more.
 _MOST = 1000
@@ -155,6 +156,7 @@ class Memory:
             hook=hook.path,
             sha256=digest,
             title=ask.title,
+            words=(call_line(call.tool_name, dict(call.input)),),
             input=sha256(encoded(call.input)),
         )
 

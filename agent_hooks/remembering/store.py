@@ -76,7 +76,7 @@ class Store:
         """Return the answer that allows a call, `None` without one."""
         today = self.today()
         for each in self.find().kept:
-            if each.about == about and each.place == place and not each.idle(today):
+            if each.about.key == about.key and each.place == place and not each.idle(today):
                 return each
         return None
 

@@ -299,8 +299,25 @@ async def test_always_for_a_hook_counts_for_the_same_hook_title_tool_and_input(p
     assert not await later.call("deploy all")
     (kept,) = json.loads((home / FILE).read_text())["answers"]
     assert (kept["hook"], kept["title"], kept["tool"]) == (str(project.parent / "deploy.py"), "Deploy?", "bash")
+    assert kept["words"] == ["bash deploy"]
     assert len(kept["sha256"]) == len(kept["input"]) == 64
     assert "deploy all" not in (home / FILE).read_text()
+
+
+@pytest.mark.behaviour("RM6")
+async def test_an_answer_without_the_line_of_its_call_counts_too(project: Path, home: Path) -> None:
+    """Version 0.1 kept none; the question names the call where there is one."""
+    await (await hooked(project, home, "always")).call("deploy")
+    store = store_of_answers.Store(str(home))
+    [kept] = store.find().kept
+    assert str(kept.about) == "Deploy?: bash deploy (" + kept.by + ")"
+    about = replace(kept.about, words=())
+    assert str(about) == f"Deploy? ({kept.by})"
+    store.revoke(kept.number)
+    store.add(about, kept.place)
+    seat = await hooked(project, home)
+    assert await seat.call("deploy")
+    assert seat.ui.questions == []
 
 
 @pytest.mark.behaviour("RM6")
