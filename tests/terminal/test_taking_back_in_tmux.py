@@ -48,7 +48,7 @@ def test_undo_and_redo_ask_and_the_model_learns_of_it(
         tmux.sees("→ ok")
         tmux.ends_with(">")
         tmux.enter("/undo")
-        tmux.asks("Take back 1 turn?")
+        tmux.asks("Take back the changes of 1 message?")
         tmux.press("Enter")
         tmux.sees("nothing was changed")
         assert not is_whole(repo)
@@ -57,7 +57,7 @@ def test_undo_and_redo_ask_and_the_model_learns_of_it(
         tmux.press("Up")
         tmux.sees("> Yes")
         tmux.press("Enter")
-        tmux.sees("took back 1 turn: 2 files written, 0 files deleted; /redo brings that back")
+        tmux.sees("took back the changes of 1 message: 2 files written, 0 files deleted; /redo")
         assert is_whole(repo)
         tmux.enter("go on")
         tmux.sees("I see.")
@@ -102,7 +102,7 @@ def test_branch_offers_the_files_of_the_turns_that_it_leaves(terminal: Terminal,
     tmux.press("Down")
     tmux.sees("> Take back the changes of 2 files too")
     tmux.press("Enter")
-    tmux.sees("took back 1 turn: 2 files written")
+    tmux.sees("took back those changes: 2 files written")
     assert is_whole(repo)
 
 
@@ -111,7 +111,7 @@ def test_undo_says_why_it_cannot(terminal: Terminal, command: Command) -> None:
     tmux = terminal()
     tmux.start_agent()
     tmux.enter("/undo all")
-    tmux.sees("say /undo, or /undo N with the number of turns")
+    tmux.sees("say /undo, or /undo N with the number of messages")
     tmux.enter("/undo")
     tmux.sees("in a git repository, so there are no checkpoints")
     tmux.enter("@bash sleep 1000")
@@ -120,3 +120,33 @@ def test_undo_says_why_it_cannot(terminal: Terminal, command: Command) -> None:
     tmux.sees("/undo: the agent is working; abort it first")
     tmux.press("Escape")
     tmux.sees("aborted")
+
+
+@pytest.mark.behaviour("TM15")
+def test_undo_is_about_a_message_with_all_its_turns(terminal: Terminal, repo: Path) -> None:
+    """Where the last one changed nothing that is saved, a warning says so, and names the message before."""
+    (repo / ".gitignore").write_text("build\n")
+    tmux = terminal(rows=60, columns=120)
+    tmux.start_agent()
+    tmux.type("@bash echo agent > notes")
+    tmux.press("M-Enter")
+    tmux.type("---")
+    tmux.press("M-Enter")
+    tmux.enter("@bash rm gone")
+    tmux.sees("I have made 2 calls.")
+    tmux.enter("@bash echo x > build")
+    tmux.sees("I have made 1 call.")
+    tmux.enter("/undo 2")
+    tmux.sees("only 1 message changed files here")
+    tmux.enter("/undo")
+    screen = tmux.asks("Take back the changes of 1 message?")
+    assert "your last message changed no file that a checkpoint holds" in screen
+    assert "    gone\n" in screen
+    assert "    notes\n" in screen
+    tmux.press("Up")
+    tmux.sees("> Yes")
+    tmux.press("Enter")
+    tmux.sees("took back the changes of 1 message: 2 files written")
+    assert is_whole(repo)
+    tmux.enter("/undo")
+    tmux.sees("no turn of an agent has changed files here")

@@ -44,7 +44,7 @@ COMMANDS = {
     "/new": "begin another session",
     "/clear": "forget the conversation; its session stays on disk",
     "/branch": "go back before one of your messages",
-    "/undo": "take back the files of the last turn; /undo N of the last N",
+    "/undo": "take back the files of your last message; /undo N of the last N",
     "/redo": "bring back the changes that the last undo took back",
     "/plan": "let the agent only look, until the next /plan; a text after it is sent",
     "/compact": "sum up the older part; text after it names the things to keep",
@@ -266,13 +266,7 @@ class SlashCommands:
             self._screen.rule("the conversation is forgotten")
 
     async def _branch(self, argument: str) -> None:
-        entries = [
-            (index, entry, entry.message)
-            for index, entry in enumerate(self._host.entries)
-            if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage)
-            # A branch before a hook's text would begin after the prompt that the text is about.
-            if not entry.message.is_context
-        ]
+        entries = self._sent()
         options = [labelled(entry.timestamp, message.sent) for _, entry, message in entries]
         if not options:
             self._screen.print_line("there is nothing to go back to yet", "info")
@@ -291,11 +285,22 @@ class SlashCommands:
             if turns := await self._taking_back.turns_since(entry.timestamp, sessions):
                 await self._taking_back.offer(turns)
 
+    def _sent(self) -> list[tuple[int, MessageEntry, UserMessage]]:
+        """Return the messages to the agent, each with its entry and the index of that."""
+        return [
+            (index, entry, entry.message)
+            for index, entry in enumerate(self._host.entries)
+            if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage)
+            # A hook's text about a prompt is none: a branch before it would begin after the prompt.
+            if not entry.message.is_context
+        ]
+
     async def _undo(self, argument: str) -> None:
         if argument and not re.fullmatch("[1-9][0-9]{0,4}", argument):
-            self._screen.error("say /undo, or /undo N with the number of turns")
+            self._screen.error("say /undo, or /undo N with the number of messages")
         elif self._idle("/undo"):
-            await self._taking_back.undo(int(argument or 1))
+            times = [entry.timestamp for _, entry, _ in self._sent()]
+            await self._taking_back.undo(int(argument or 1), times, {*self._left, self._host.state().session_id})
 
     async def _redo(self, argument: str) -> None:
         if self._idle("/redo"):

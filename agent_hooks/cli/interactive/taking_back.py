@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection
+from bisect import bisect
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
+from itertools import groupby
+
+from msgspec.structs import replace
 
 from agent_hooks import checkpoints
-from agent_hooks.checkpoints import CheckpointError, Undone, UndoPlan
+from agent_hooks.checkpoints import CheckpointError, Turn, Undone, UndoPlan
 from agent_hooks.cli.screen.prompt import PromptScreen
 from agent_hooks.cli.screen.turns import nothing_to_undo, plan_lines, undo_question
 from agent_hooks.cli.screen.undone import remarks_on, summary_of
@@ -15,6 +19,10 @@ from agent_hooks.errors import count
 from agent_hooks.ui.dialogs import Option
 from agent_hooks.ui.terminal import TerminalUI
 
+_NOT_THE_LAST = (
+    "your last message changed no file that a checkpoint holds (files that git ignores, and files outside of this "
+    "working tree, are not saved); these changes are of a message before it:"
+)
 # The files that the model is told of.
 _MOST = 50
 
@@ -28,12 +36,23 @@ class TakingBack:
         self._ui = ui
         self._tell = tell
 
-    async def undo(self, turns: int) -> None:
-        """Show the files of the last turns of all sessions and agents, and take them back after a yes.
+    async def undo(self, number: int, times: Sequence[str], sessions: Collection[str]) -> None:
+        """Show the files of the last messages of all sessions and agents, and take them back after a yes.
 
-        Raises `CheckpointError` when there are not so many turns.
+        `number`: of messages; `times`: those of the person's messages in this conversation, as ISO 8601; `sessions`: the
+        ids of its sessions.  Raises `CheckpointError` when there are not so many.
         """
-        await self._ask(await checkpoints.plan_undo(self._cwd, turns))
+        sent = [at for each in times if (at := _seconds(each)) is not None]
+        turns = [turn for turn in await checkpoints.turns(self._cwd) if turn.number is not None]
+        groups = _by_message(turns, sent, sessions)
+        if number > len(groups) > 0:
+            raise CheckpointError(f"only {count(len(groups), 'message')} changed files here")
+        chosen = groups[:number]
+        plan = await checkpoints.plan_undo(self._cwd, sum(map(len, chosen)) or 1)
+        if sent and chosen[0][-1].created < sent[-1]:
+            self._screen.warning(_NOT_THE_LAST)
+        messages = count(len(chosen), "message")
+        await self._ask(plan, f"the changes of {messages}", [_joined(at, group) for at, group in enumerate(chosen, 1)])
 
     async def redo(self) -> None:
         """Show the files of the last undo, and bring its changes back after a yes.  Raises `CheckpointError`."""
@@ -43,22 +62,24 @@ class TakingBack:
         else:
             await self._ask(plan)
 
-    async def _ask(self, plan: UndoPlan) -> None:
-        self._show(plan)
+    async def _ask(self, plan: UndoPlan, which: str = "", turns: Sequence[Turn] = ()) -> None:
+        self._show(plan, turns)
         if not plan.paths:
             self._screen.print_line(nothing_to_undo(plan), "info")
-        elif await self._ui.confirm(undo_question(plan), ""):
-            await self._take_back(plan)
+        elif await self._ui.confirm(f"Take back {which}?" if which else undo_question(plan), ""):
+            await self._take_back(plan, which)
         else:
             self._screen.print_line("nothing was changed", "info")
 
     async def turns_since(self, timestamp: str, sessions: Collection[str]) -> list[str]:
         """Return the ids of the turns of some sessions that have changed files since an ISO 8601 time."""
+        since = _seconds(timestamp)
         try:
-            since = datetime.fromisoformat(timestamp).timestamp()
             turns = await checkpoints.turns(self._cwd)
-        # No git working tree, for example, or another program wrote the session file.
-        except (CheckpointError, ValueError, OverflowError):
+        # There is no git working tree, for example.
+        except CheckpointError:
+            return []
+        if since is None:
             return []
         return [
             turn.work.turn
@@ -75,21 +96,46 @@ class TakingBack:
         files = count(len(plan.paths), "file")
         options = [Option("Keep the files as they are"), Option(f"Take back the changes of {files} too")]
         if await self._ui.choose(f"{files} changed since then", options) == 1:
-            await self._take_back(plan)
+            await self._take_back(plan, "those changes")
         else:
             self._screen.print_line("the files stay as they are; /undo takes back turns", "info")
 
-    def _show(self, plan: UndoPlan) -> None:
-        for line in plan_lines(plan):
+    def _show(self, plan: UndoPlan, turns: Sequence[Turn] = ()) -> None:
+        for line in plan_lines(plan, turns):
             self._screen.stray(line)
 
-    async def _take_back(self, plan: UndoPlan) -> None:
+    async def _take_back(self, plan: UndoPlan, which: str = "") -> None:
         done = await checkpoints.take_back(self._cwd, plan)
         is_redo = any(turn.is_undo for turn in done.turns)
-        self._screen.print_line(f"{summary_of(done)}{'' if is_redo else '; /redo brings that back'}", "info")
+        self._screen.print_line(f"{summary_of(done, which)}{'' if is_redo else '; /redo brings that back'}", "info")
         for line in remarks_on(done):
             self._screen.warning(line)
         self._tell(_for_the_model(done))
+
+
+def _seconds(timestamp: str) -> float | None:
+    """Return an ISO 8601 time as Unix seconds; `None` for another text, which another program wrote."""
+    try:
+        return datetime.fromisoformat(timestamp).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def _by_message(turns: Iterable[Turn], sent: Sequence[float], sessions: Collection[str]) -> list[list[Turn]]:
+    """Return turns, the newest first, in groups of one message each; a message may have several turns of the model."""
+
+    def message(turn: Turn) -> tuple[str, object]:
+        work = turn.work
+        own = work.session_id in sessions
+        return ("", bisect(sent, turn.created)) if own and sent else (work.session_id, work.prompt)
+
+    return [[*group] for _, group in groupby(turns, message)]
+
+
+def _joined(number: int, turns: Sequence[Turn]) -> Turn:
+    """Return the turns of one message, the newest first, as one."""
+    paths = sorted({path for turn in turns for path in turn.paths})
+    return replace(turns[-1], number=number, paths=tuple(paths))
 
 
 def _for_the_model(done: Undone) -> str:

@@ -31,11 +31,14 @@ def not_saved(ignored: Sequence[str]) -> str:
     return f"not saved, because git ignores them: {names}{more}"
 
 
-def plan_lines(plan: UndoPlan) -> list[str]:
-    """Return the turns that an undo takes back with their files, and the paths that stay as they are."""
+def plan_lines(plan: UndoPlan, turns: Sequence[Turn] = ()) -> list[str]:
+    """Return the turns that an undo takes back with their files, and the paths that stay as they are.
+
+    `turns`: shown in the place of those of the plan.
+    """
     edited = set(plan.edited)
     lines = []
-    for turn in plan.turns:
+    for turn in turns or plan.turns:
         lines.append(turn_line(turn))
         for path in turn.paths[:_MOST_FILES]:
             since = "  (edited since; the edit is kept beside)" if path in edited else ""

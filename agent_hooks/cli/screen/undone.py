@@ -17,10 +17,10 @@ def report_undone(done: Undone) -> bool:
     return not done.failed
 
 
-def summary_of(done: Undone) -> str:
-    """Return what an undo did, in one line."""
+def summary_of(done: Undone, which: str = "") -> str:
+    """Return what an undo did, in one line; `which`: the things that it took back, in the place of the turns."""
     undo = len(done.turns) == 1 and done.turns[0].is_undo
-    which = "an undo" if undo else count(len(done.turns), "turn")
+    which = "an undo" if undo else which or count(len(done.turns), "turn")
     failed = f", {count(len(done.failed), 'file')} failed" if done.failed else ""
     files = f"{count(len(done.written), 'file')} written, {count(len(done.deleted), 'file')} deleted"
     return f"took back {which}: {files}{failed}"
