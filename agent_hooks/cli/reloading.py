@@ -57,7 +57,7 @@ class HostReloading:
         return engine.remembering.of_session(engine.surroundings)
 
     def withdrawn(self) -> str | None:
-        """Return a sentence when a project of the generation has lost its approval."""
+        """Return a sentence when a project of the generation has lost its approval, empty when it has a newer one."""
         return self._standing.withdrawn()
 
     def changed(self) -> bool:

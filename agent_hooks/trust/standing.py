@@ -21,16 +21,21 @@ class Standing:
         self._read: _State = None
 
     def withdrawn(self) -> str | None:
-        """Return a sentence when a loaded project has lost its approval; takes a few microseconds if nothing changed."""
+        """Return a sentence when a loaded project has lost its approval; takes a few microseconds if nothing changed.
+
+        The sentence is empty where another set of the project is approved in its place: a person follows the saves of a hook,
+        for example, and the next load finds the new set.
+        """
         if not self._projects or (state := _state_of(self._path)) == self._read:
             return None
-        self._read = state
-        store = self._trust.store()
+        store, superseded = self._trust.store(), False
         for project in self._projects:
             entry = store.entries.get(project.key)
-            if entry is None or not (entry.always or (project.digest is not None and entry.approval(project.digest))):
+            if entry is None or not entry.judges:
                 return f"the approval of {project.project} was taken back, so its hooks end"
-        return None
+            superseded |= not entry.always and (project.digest is None or entry.approval(project.digest) is None)
+        self._read = state
+        return "" if superseded else None
 
 
 def _state_of(path: str) -> _State:

@@ -13,6 +13,7 @@ import pytest
 from agent_hooks.trees import SourceTree
 from agent_hooks.trust.manifest import TrustError
 from agent_hooks.trust.policy import Trust
+from agent_hooks.trust.standing import Standing
 from support import unmeasured
 from trust.approving import agent_file, approve, git, judged_names, state
 
@@ -24,6 +25,24 @@ def always(project: Path) -> None:
     """Approve any content of a project."""
     store = Trust().store()
     store.set_always(store.key(str(project)), str(project), always=True)
+
+
+@pytest.mark.behaviour("A15")
+def test_an_approval_that_a_newer_one_replaces_was_not_taken_back(project: Path, home: Path) -> None:
+    """A followed save replaces the one before; a project without any approval has lost it."""
+    agent_file(project)
+    approve(project, by="follow")
+    standing = Standing(Trust(), Trust().sources(project))
+    assert standing.withdrawn() is None
+    agent_file(project, text="def register(api): pass\n")
+    approve(project, by="follow")
+    assert standing.withdrawn() == ""
+    assert standing.withdrawn() is None
+    store = Trust().store()
+    store.remove(store.key(str(project)))
+    # Until it is answered by a load.
+    for _ in range(2):
+        assert standing.withdrawn() == f"the approval of {project} was taken back, so its hooks end"
 
 
 @pytest.mark.behaviour("A16")

@@ -211,10 +211,11 @@ async def until_signal(
             await anyio.sleep(APPROVAL_INTERVAL)
             if (reason := reloading.withdrawn()) is None:
                 continue
-            complain(reason)
+            if reason:
+                complain(reason)
             await host.reload()
             # The sources could not be loaded again, so the hooks end with the session.
-            if reloading.withdrawn() is not None:
+            if reloading.withdrawn():
                 break
         before()
         scope.cancel()
