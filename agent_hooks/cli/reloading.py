@@ -56,6 +56,11 @@ class HostReloading:
         engine = self._runner.engine
         return engine.remembering.of_session(engine.surroundings)
 
+    def end_answer_of_session(self, number: int) -> str:
+        """End one of these, counted from 1, and return its question; empty without such an answer."""
+        engine = self._runner.engine
+        return engine.remembering.end_of_session(engine.surroundings, number)
+
     def withdrawn(self) -> str | None:
         """Return a sentence when a project of the generation has lost its approval, empty when it has a newer one."""
         return self._standing.withdrawn()

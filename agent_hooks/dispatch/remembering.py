@@ -46,3 +46,7 @@ class Remembering(Protocol):
     def of_session(self, place: Surroundings) -> list[str]:
         """Return the questions whose answers count until the session of a place ends, in the order of the answers."""
         ...
+
+    def end_of_session(self, place: Surroundings, number: int) -> str:
+        """End the answer with this number among these, from 1, and return its question; empty without such an answer."""
+        ...

@@ -148,9 +148,7 @@ class Agent:
         own = Params(self.model, self.thinking_level)
         params = await self.steering.params(passed, own)
         self._params = None if params == own else params
-        notes, self._notes = self._notes, []
-        for note in notes:
-            self.add(UserMessage(content=note, timestamp=now_ms(), is_context=True))
+        self.keep_notes()
         self.add(passed.message)
         continued, ended = 0, False
         engine = self._runner.engine
@@ -192,6 +190,12 @@ class Agent:
     def note(self, text: str) -> None:
         """Give the model a text before the next prompt, about an act that the person knows already."""
         self._notes.append(text)
+
+    def keep_notes(self) -> None:
+        """Put these texts into the conversation."""
+        notes, self._notes = self._notes, []
+        for note in notes:
+            self.add(UserMessage(content=note, timestamp=now_ms(), is_context=True))
 
     def drop_context(self) -> None:
         """Drop the texts that wait for a prompt, because they are about another session."""

@@ -162,6 +162,9 @@ class SessionHost:
                 await self._actions.emit("shutdown")
             finally:
                 self._stop_listening()
+                if self._agent.messages:
+                    # A session that is gone on with has them.
+                    self._agent.keep_notes()
                 self._agent.session.close()
         await self._tasks.__aexit__(None, None, None)
 

@@ -159,6 +159,7 @@ def _question(title: str, asks: Sequence[Ask], call: JudgedCall) -> Question:
     return Question(
         title=title,
         call=_call_line(call),
+        command=_lines_of(call),
         reasons=tuple(
             _reason(
                 ask, title, remedied=bool(ask.remedy) and ask.remedy not in [each.remedy for each in told[at + 1 :]]
@@ -287,6 +288,13 @@ def _call_line(call: JudgedCall, shown: Collection[str] = ()) -> str:
         plain = isinstance(main, str) and main.isprintable() and not (rest and "{" in main)
         words.append(_excerpt(main if plain else repr(main)))
     return " ".join([*words, *([_excerpt(repr(rest))] if rest or main is None else [])])
+
+
+def _lines_of(call: JudgedCall) -> str:
+    """Return the main argument of a call if it has several lines that can all be shown, else nothing."""
+    main = call.arguments.get(MAIN_ARGUMENT.get(call.tool.name, ""))
+    several = isinstance(main, str) and "\n" in main and len(main) <= _SHOWN
+    return main if several and all(line.expandtabs().isprintable() for line in main.split("\n")) else ""
 
 
 def _excerpt(text: str) -> str:

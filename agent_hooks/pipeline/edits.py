@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,8 @@ from agent_hooks.storage.files import StorageError, check_regular, read_regular
 _MOST_BYTES = 256 * 1024
 # With more lines, difflib takes long, and no person reads them.
 _MOST_LINES = 400
+_CONTEXT = 3
+_HUNK = re.compile(r"^@@ -(\d+)((?:,\d+)?) \+(\d+)((?:,\d+)?) @@$", re.MULTILINE)
 
 
 SHOWN_BY_DIFF = {"write": ("content",), "edit": ("oldText", "newText")}
@@ -26,16 +29,34 @@ def is_whole(diff: str) -> bool:
 def diff_of(tool: str, input: Mapping[str, Any], cwd: str) -> str:
     """Return the unified diff of a call of `write` or `edit`, empty for other calls and for a file that cannot be shown.
 
-    `edit` is shown by its two texts, without the file around them.
+    An `edit` whose old text is not once in the file is shown by its two texts alone.
     """
     path = input.get("path")
     if not isinstance(path, str):
         return ""
     if tool == "edit":
-        return _unified(path, input.get("oldText"), input.get("newText"))
+        return _edited(path, _text_of(path, cwd), input.get("oldText"), input.get("newText"))
     if tool == "write":
         return _unified(path, _text_of(path, cwd), input.get("content"))
     return ""
+
+
+def _edited(path: str, text: str | None, old: object, new: object) -> str:
+    """Return the diff of a replacement in a text, with the lines around it."""
+    if not text or not isinstance(old, str) or not isinstance(new, str) or not old or text.count(old) != 1:
+        return _unified(path, old, new)
+    at = text.index(old)
+    rows, line = text.split("\n"), text.count("\n", 0, at)
+    # The part of the text that a diff shows.
+    first = max(line - _CONTEXT, 0)
+    part = "\n".join(rows[first : line + old.count("\n") + 1 + _CONTEXT])
+    at -= sum(len(row) + 1 for row in rows[:first])
+    diff = _unified(path, part, part[:at] + new + part[at + len(old) :])
+
+    def moved(head: re.Match[str]) -> str:
+        return f"@@ -{int(head[1]) + first}{head[2]} +{int(head[3]) + first}{head[4]} @@"
+
+    return _HUNK.sub(moved, diff)
 
 
 def _text_of(path: str, cwd: str) -> str | None:

@@ -127,6 +127,16 @@ class Memory:
         """Return the questions whose answers count for a session and agent, in the order of the answers."""
         return [str(about) for about, _ in self._sessions.get(_key(place), ())]
 
+    def end_of_session(self, place: Surroundings, number: int) -> str:
+        """End the answer with this number in `of_session`, from 1; return its question, empty without such an answer."""
+        answers = self._sessions.get(_key(place), {})
+        if not 0 < number <= len(answers):
+            return ""
+        about, project = found = [*answers][number - 1]
+        del answers[found]
+        self._record("ended", about, project, place)
+        return str(about)
+
     def _observe(self) -> None:
         """Hear of the ends of sessions from now on; a runner without answers of a session has no observer."""
         if not self._observes:

@@ -23,8 +23,8 @@ class Standing:
     def withdrawn(self) -> str | None:
         """Return a sentence when a loaded project has lost its approval; takes a few microseconds if nothing changed.
 
-        The sentence is empty where another set of the project is approved in its place: a person follows the saves of a hook,
-        for example, and the next load finds the new set.
+        The sentence is empty where another set of the project is approved in its place: a person follows the saves of a
+        hook, for example, and the next load finds the new set.
         """
         if not self._projects or (state := _state_of(self._path)) == self._read:
             return None

@@ -9,7 +9,7 @@ import os
 from functools import cache
 
 # Our own marks, lines and quotes.  After a command, `>` for an arrow would look like a part of it.
-_FALLBACKS = str.maketrans("•→←↑↓…·─━│┃▌▏┌┐└┘├┤┬┴┼“”‘’–—×✓✗", "*=<^v~.--||||+++++++++\"\"''--x+x")  # noqa: RUF001  # they are meant
+_FALLBACKS = str.maketrans("⏎•→←↑↓…·─━│┃▌▏┌┐└┘├┤┬┴┼“”‘’–—×✓✗", "|*=<^v~.--||||+++++++++\"\"''--x+x")  # noqa: RUF001  # they are meant
 
 
 @cache

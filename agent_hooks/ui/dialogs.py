@@ -223,12 +223,25 @@ class QuestionDialog(ListDialog):
         labels = [*(LABELS[choice] for choice in question.answers), WHY]
         super().__init__(question.title, [Option(label) for label in labels], message=question.about)
         self._question = question
+        self._command = question.command.expandtabs(4).split("\n") if question.command else []
         self._diff = harmless(question.diff).expandtabs(4).split("\n") if question.diff else []
 
     def _text(self, columns: int) -> list[Line]:
-        """Return title and message, and the diff with its colours, wrapped."""
+        """Return title, call, the rest of the message, and the diff with its colours, wrapped.
+
+        A bar stands before each line of a command, so that none can pass for a line of the question.
+        """
         diff = [(line_style(line), part) for line in self._diff for part in wrap(line, columns)]
-        return super()._text(columns) + diff
+        if not self._command:
+            return super()._text(columns) + diff
+        question = self._question
+        # The call without the command, which follows.
+        head = " ".join(question.call.replace(repr(question.command), "", 1).split())
+        lines = [("class:title", line) for line in wrap(self._title, columns)]
+        lines += [("", line) for line in wrap(harmless(head), columns)]
+        lines += [("", f"│ {part}") for line in self._command for part in wrap(harmless(line), max(columns - 2, 1))]
+        rest = question.about.partition("\n")[2]
+        return [*lines, *(("", line) for line in wrap(harmless(rest).expandtabs(4), columns) if rest), *diff]
 
     @property
     def wants_reason(self) -> bool:

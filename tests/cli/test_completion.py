@@ -77,7 +77,7 @@ async def test_files_after_an_at_sign_are_those_that_git_does_not_ignore(reposit
 
 async def test_a_line_of_the_puppet_names_a_tool(repository: Path) -> None:
     """At the beginning of a line; elsewhere in it, a file.  With another model, a file may begin a line too."""
-    assert await completed(completer(repository, ["domino"]), "@dom") == ["@domino", "@domain.txt"]
+    assert await completed(completer(repository, ["domino"]), "@dom") == ["@domain.txt", "@domino"]
     found = completer(repository, ["bash", "read", "domino"], only_tools=True)
     assert await completed(found, "@r") == ["@read"]
     assert await completed(found, "@dom") == ["@domino"]

@@ -59,6 +59,9 @@ class Memory:
     def of_session(self, place: Surroundings) -> list[str]:
         return []
 
+    def end_of_session(self, place: Surroundings, number: int) -> str:
+        return ""
+
     async def keep(self, ask: Ask, call: AskedCall, choice: Choice) -> str:
         assert call.tool_name == "bash"
         assert call.input["command"]
@@ -100,6 +103,22 @@ async def test_the_call_of_a_question_does_not_repeat_its_diff(tmp_path: Path) -
     assert short.diff.endswith("-one\n+two")
     assert "two" in long.call
     assert same.call == r"write a.py {'content': 'one\n'}"
+
+
+@pytest.mark.behaviour("QS8")
+async def test_a_question_has_the_lines_of_a_command_that_can_all_be_shown() -> None:
+    """The call stays one line; other characters than line breaks and tabs are shown as escapes there."""
+    for command, several in (
+        ("git push --force\n\tls", "git push --force\n\tls"),
+        ("git push --force", ""),
+        ("git push --force\n\x1b[2J", ""),
+        ("git push --force\r\nls", ""),
+        ("git push --force\n" + "x" * 3000, ""),
+    ):
+        _, ui = await call(command, False)
+        [question] = ui.questions
+        assert question.command == several
+        assert question.call.isprintable()
 
 
 @everywhere
@@ -368,7 +387,7 @@ async def test_a_question_about_an_edit_has_its_diff(tmp_path: Path) -> None:
     assert diffs[0] == ["@@ -1,2 +1,2 @@", " one", "-two", "+three"]
     assert diffs[1] == ["@@ -0,0 +1 @@", "+x"]
     assert diffs[2] == []
-    assert diffs[3] == ["@@ -1 +1 @@", "-two", "+2"]
+    assert diffs[3] == ["@@ -1,2 +1,2 @@", " one", "-two", "+2"]
     assert diffs[4] == []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from pathlib import Path
 from typing import Any
 
@@ -103,3 +104,20 @@ def test_a_file_on_a_mount_that_may_not_answer_is_not_read(project: Path, monkey
     monkeypatch.setattr(machine, "_mounts", (float("inf"), machine._MOUNTS, mounts))
     assert [diff_of("write", each, str(project)) for each in calls] == ["", "", ""]
     assert diff_of("write", {"path": "a", "content": "two\n"}, str(share)).endswith("-one\n+two")
+
+
+@pytest.mark.behaviour("QS8")
+@pytest.mark.parametrize("old", ["f4", "f1\nf2", "f0", "f19", "4\nf5\nf6"])
+def test_an_edit_is_shown_with_the_lines_around_it_and_their_numbers(project: Path, old: str) -> None:
+    """As the diff of the whole file would be; an old text that is there twice, or not, is shown alone."""
+    text = "\n".join(f"f{number}" for number in range(20)) + "\n"
+    (project / "long.py").write_text(text)
+    given = {"path": "long.py", "oldText": old, "newText": "new\nlines"}
+    if text.count(old) == 1:
+        after = text.replace(old, "new\nlines").splitlines()
+        whole = difflib.unified_diff(text.splitlines(), after, "long.py", "long.py", lineterm="")
+        assert diff_of("edit", given, str(project)) == "\n".join(whole)
+    else:
+        assert diff_of("edit", given, str(project)).startswith("--- long.py\n+++ long.py\n@@ -1")
+    missing = {"path": "long.py", "oldText": "absent", "newText": "new"}
+    assert diff_of("edit", missing, str(project)).endswith("-absent\n+new")

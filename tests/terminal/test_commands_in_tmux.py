@@ -289,7 +289,7 @@ def test_a_long_session_that_is_gone_on_with_shows_its_end(terminal: Terminal, c
     tmux.start_agent("--mode", "interactive", "--continue", "'and one more'")
     tmux.sees("> and one more")
     shown = tmux.screen()
-    assert "── 4 earlier messages ──" in shown
+    assert "── 4 earlier messages (Ctrl-O) ──" in shown
     assert "question 1\n" not in shown
     assert "> question 2\nanswer 2\n" in shown
 
@@ -321,7 +321,8 @@ def test_a_session_that_is_gone_on_with_looks_as_it_did(terminal: Terminal, comm
     tmux.enter("hello")
     tmux.sees("hello", times=2)
     tmux.enter("/compact")
-    tmux.sees("summed up the older part")
+    tmux.sees("tokens before, ")
+    tmux.sees("──\n  all was well\n")
     tmux.enter("@bash sudo true")
     tmux.sees("• bash sudo true → blocked")
     tmux.enter("@bash echo one")
@@ -430,10 +431,24 @@ def test_while_planning_the_agent_only_looks(terminal: Terminal, command: Comman
     tmux = terminal(rows=60, columns=110)
     tmux.start_agent()
     tmux.press("BTab")
+    tmux.sees("asking first · puppet")
+    tmux.enter("@bash cat a.txt; ls")
+    tmux.sees("  alpha\n")
+    tmux.enter('@write {"path": "b.txt", "content": "beta"}')
+    assert "+beta" in tmux.asks("Go ahead?")
+    tmux.press("Down", "Down")
+    tmux.sees("> Yes, for this session")
+    tmux.press("Enter")
+    tmux.sees("until this session ends: b.txt (ask)")
+    tmux.enter('@write {"path": "b.txt", "content": "gamma"}')
+    tmux.sees("+gamma")
+    tmux.sees("→ ok", times=3)
+    (command.project / "b.txt").unlink()
+    tmux.press("BTab")
     tmux.sees("planning: the agent only looks")
     tmux.sees("planning · puppet")
     tmux.enter("@bash cat a.txt")
-    tmux.sees("  alpha")
+    tmux.sees("  alpha", times=2)
     hook = command.project / ".agent" / "hooks" / "h.py"
     hook.parent.mkdir(parents=True)
     hook.write_text("def register(api):\n    pass\n")
@@ -449,8 +464,44 @@ def test_while_planning_the_agent_only_looks(terminal: Terminal, command: Comman
         tmux.press("C-l")
     assert not (command.project / "b.txt").exists()
     tmux.enter("/plan @bash echo x > b.txt")
-    tmux.sees("planning has ended")
+    tmux.sees("the agent works, within hooks and guards")
     tmux.sees("echo x > b.txt → ok")
     text = "".join(path.read_text() for path in (command.project / ".agent" / "sessions").glob("*.jsonl"))
     assert "The person has switched to planning." in text
     assert "The person has ended planning" in text
+
+
+def test_hooks_names_the_files_that_wait_for_approval(terminal: Terminal, command: Command) -> None:
+    """Also those that came after the start."""
+    command.trusted = False
+    tmux = terminal(columns=160)
+    tmux.start_agent("--no-session")
+    command.add_hook("def register(api): pass\n")
+    tmux.enter("/reload")
+    tmux.sees("in force: 0 hooks")
+    tmux.enter("/hooks")
+    tmux.sees("no hooks: ")
+    tmux.until(lambda screen: ".agent/hooks/" in screen.rpartition("no hooks: ")[2].partition("\n")[2], "the file")
+
+
+@pytest.mark.behaviour("TM25")
+def test_the_pager_has_the_earlier_messages_of_a_session_too(
+    terminal: Terminal, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The screen shows the last ones, and the number of the others."""
+    monkeypatch.setenv("PAGER", "grep -n early")
+    tmux = terminal(rows=50)
+    tmux.start_agent()
+    tmux.enter("early bird")
+    tmux.sees("early bird", times=2)
+    for number in range(21):
+        tmux.enter(f"m{number}")
+        tmux.sees(f"\nm{number}\n")
+    tmux.press("C-d")
+    tmux.sees("left with 0")
+    tmux.start_agent("-c")
+    tmux.sees("earlier messages (Ctrl-O)")
+    tmux.sees("\nm20\n")
+    tmux.enter("clear")
+    tmux.press("C-o")
+    tmux.sees(":> early bird")

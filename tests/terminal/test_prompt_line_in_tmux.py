@@ -219,9 +219,14 @@ def test_a_session_that_is_gone_on_with_shows_an_own_command_as_no_message(
     tmux.sees("  early\n")
     tmux.enter("good morning")
     tmux.sees("good morning", times=2)
+    tmux.enter("!echo late")
+    tmux.sees("  late\n")
     tmux.press("C-d")
     tmux.sees("left with 0")
     tmux.start_agent("-c")
     screen = tmux.sees("> good morning\ngood morning")
     assert "  $ echo early\n  early\n" in screen
+    # No message came after it.
+    assert "  $ echo late\n  late\n" in tmux.sees("$ echo late")
+    assert "The person ran" not in screen
     assert "> The person ran" not in screen

@@ -192,6 +192,26 @@ async def test_answers_that_are_not_offered_are_not_on_the_list(keyboard: PipeIn
     assert await TerminalUI(NotedScreen(keyboard)).ask(question) == Answer("no", "why")
 
 
+@pytest.mark.behaviour("QS8")
+def test_a_command_of_several_lines_is_shown_as_it_is() -> None:
+    """A bar stands before each row, so that none can pass for a line of the question."""
+    command = "cat <<E\nrisk: none\n\tthat is a long line of text\nE"
+    call = f"bash {command!r} {{'timeout': 5}}"
+    question = Question(title="Sure?", call=call, command=command, risk="deletes a", reasons=("a.py: why",))
+    lines = [text for _, text in QuestionDialog(question).lines(24, 30)]
+    assert lines[:9] == [
+        "Sure?",
+        "bash {'timeout': 5}",
+        "│ cat <<E",
+        "│ risk: none",
+        "│     that is a long",
+        "│ line of text",
+        "│ E",
+        "risk: deletes a",
+        "a.py: why",
+    ]
+
+
 @pytest.mark.behaviour("QS12")
 def test_a_question_shows_call_risk_and_diff() -> None:
     """Added and removed lines have colours; control characters are shown as text."""

@@ -11,22 +11,24 @@ from agent_hooks.cli.reloading import HostReloading
 from agent_hooks.cli.screen.bar import money, tokens
 from agent_hooks.cli.screen.wording import short
 from agent_hooks.errors import count
+from agent_hooks.host.caution import Caution
 from agent_hooks.host.lifecycle import SessionHost
-from agent_hooks.host.planning import Planning
 from agent_hooks.host.prices import Prices
 from agent_hooks.host.spending import Spending
 from agent_hooks.values.events import ModelRef
+
+_CAUTION = {"ask": "asking first", "plan": "planning"}
 
 
 class Facts:
     """The facts about a host's session; `refresh` is called when one of them has changed without a key or an event."""
 
     def __init__(
-        self, host: SessionHost, reloading: HostReloading, planning: Planning, refresh: Callable[[], object]
+        self, host: SessionHost, reloading: HostReloading, caution: Caution, refresh: Callable[[], object]
     ) -> None:
         self._host = host
         self._reloading = reloading
-        self._planning = planning
+        self._caution = caution
         self._refresh = refresh
         self._spending, self._prices = Spending(), Prices()
         # Set when the session has tokens, which may have a price.
@@ -39,8 +41,9 @@ class Facts:
     def parts(self) -> list[str]:
         """Return the parts of the line below the prompt, the most important one first."""
         state, spent = self._host.state(), self._spending.of(self._host.log, self._prices.of)
-        parts = ["planning"] if self._planning.on else []
-        parts.append(_name(state.model))
+        parts = [_CAUTION[self._caution.level]] if self._caution.level in _CAUTION else []
+        thinking = "" if state.thinking_level == "off" else f" ({state.thinking_level})"
+        parts.append(f"{_name(state.model)}{thinking}")
         if spent.tokens:
             self._spent.set()
             if (window := self._window()) is not None:
@@ -103,4 +106,5 @@ def _name(model: ModelRef) -> str:
 
 def _percent(used: int, window: int) -> str:
     """Return how full the window is; a conversation that has begun is never 0 %."""
-    return f"{max(1, round(100 * used / window))} %"
+    percent = round(100 * used / window)
+    return f"{percent} %" if percent else "< 1 %"

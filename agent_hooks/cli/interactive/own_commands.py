@@ -12,7 +12,7 @@ import anyio
 
 from agent_hooks.cli.reloading import HostReloading
 from agent_hooks.cli.screen.conversation import Conversation
-from agent_hooks.cli.screen.results import OWN
+from agent_hooks.cli.screen.results import OWN, OWN_NOTE
 from agent_hooks.cli.setup import hiding
 from agent_hooks.host.agent import aborted_output
 from agent_hooks.host.tools import builtin_tools
@@ -66,4 +66,4 @@ class OwnCommands:
         finally:
             self._scope = None
             screen.own_ended(command, output, perf_counter() - started)
-        self._tell(f"The person ran this command, and has seen its output:\n$ {command}\n{output.text}")
+        self._tell(f"{OWN_NOTE}$ {command}\n{output.text}")

@@ -24,10 +24,10 @@ from agent_hooks.cli.screen.results import hanging, own_command
 from agent_hooks.cli.screen.wording import NO_HOOKS, at_home, short
 from agent_hooks.cli.setup import hiding
 from agent_hooks.errors import count, did_you_mean
+from agent_hooks.host.caution import BEGINS, ENDS, Caution, Level
 from agent_hooks.host.lifecycle import ActionOutcome, SessionHost
 from agent_hooks.host.model import THINKING_LEVELS
 from agent_hooks.host.models import open_model
-from agent_hooks.host.planning import BEGINS, ENDS, Planning
 from agent_hooks.host.session_file import list_sessions
 from agent_hooks.settings import agent_home
 from agent_hooks.ui.harmless import harmless
@@ -46,6 +46,7 @@ COMMANDS = {
     "/branch": "go back before one of your messages",
     "/undo": "take back the files of your last message; /undo N of the last N",
     "/redo": "bring back the changes that the last undo took back",
+    "/ask": "let the agent ask before each change, until the next /ask; a text after it is sent",
     "/plan": "let the agent only look, until the next /plan; a text after it is sent",
     "/compact": "sum up the older part; text after it names the things to keep",
     "/status": "model, context, tokens, money, session, directory",
@@ -59,7 +60,7 @@ KEYS = {
     "Enter": "sends; while the agent works, the message waits for the next request to the model",
     "Alt-Enter": "begins another line, as do Ctrl-J, and a backslash before Enter",
     "/ and @": "offer commands and files while you type; Tab chooses one",
-    "Shift-Tab": "switches planning on and off, as /plan does",
+    "Shift-Tab": "lets the agent ask before each change, then only look, then work again",
     "!": "runs the rest of the line as a command of your own; the model reads its output with your next message",
     "Ctrl-O": "shows the conversation with all that is folded in it, in your pager; q comes back",
     "Ctrl-G": "opens the line in your editor, as Ctrl-X Ctrl-E does",
@@ -70,6 +71,11 @@ KEYS = {
     "Esc Esc": "goes back before one of your messages, as /branch does, on an empty line",
     "Ctrl-C": "clears the line, or aborts as Esc does; twice, it quits",
     "Ctrl-D": "quits, on an empty line",
+}
+_CAUTION = {
+    "work": "the agent works, within hooks and guards",
+    "ask": "the agent asks before each change; Shift-Tab goes on to planning",
+    "plan": "planning: the agent only looks; Shift-Tab or /plan ends it",
 }
 PATTERN = re.compile(rf"({COMMAND_NAME})(?:\s+(.*))?", re.DOTALL)
 
@@ -87,7 +93,7 @@ class SlashCommands:
         screen: PromptScreen,
         ui: TerminalUI,
         facts: Facts,
-        planning: Planning,
+        caution: Caution,
         send: Callable[[str], object],
         quit: Callable[[], object],
     ) -> None:
@@ -96,7 +102,7 @@ class SlashCommands:
         self._screen = screen
         self._ui = ui
         self._facts = facts
-        self._planning = planning
+        self._caution = caution
         self._send = send
         self._leave = quit
         self._taking_back = TakingBack(reloading.setup.cwd, screen, ui, host.note)
@@ -116,6 +122,7 @@ class SlashCommands:
             "/undo": self._undo,
             "/redo": self._redo,
             "/compact": self._compact,
+            "/ask": self._ask,
             "/plan": self._plan,
             "/model": self._model,
             "/thinking": self._thinking,
@@ -127,7 +134,7 @@ class SlashCommands:
         name = _OTHER_NAMES.get(name, name)
         files = self._files.found()
         known = (*COMMANDS, *files)
-        meant = {each for each in known if each.startswith(name)}
+        meant = {_OTHER_NAMES.get(each, each) for each in (*known, *_OTHER_NAMES) if each.startswith(name)}
         if name not in known and len(name) > 1 and len(meant) == 1:
             # The menu showed this one alone.
             [name] = meant
@@ -154,7 +161,8 @@ class SlashCommands:
         cut = max(len(messages) - REPLAYED, 0)
         first = next((at for at in prompts if at >= cut), cut)
         if first:
-            self._screen.rule(f"{count(first, 'earlier message')}")
+            self._screen.rule(f"{count(first, 'earlier message')} (Ctrl-O)")
+            self._screen.earlier(messages[:first], seen=False)
         self._screen.earlier(messages[first:])
 
     # ---- the arguments that Tab offers
@@ -198,15 +206,18 @@ class SlashCommands:
             self._screen.print_line(line, "info")
         self._screen.print(Text(), in_force_table(reloading.setup))
         self._answers()
-        for text in reloading.problems:
+        for text in (*reloading.problems, *reloading.setup.sources.messages):
             self._screen.warning(text)
 
     def _answers(self) -> None:
         """Print the answers that count for later calls of this session and project."""
         setup, store = self._reloading.setup, remembered.store()
-        for about in self._reloading.answers_of_session():
+        kept = self._reloading.answers_of_session()
+        for number, about in enumerate(kept, 1):
             text = hiding(setup.settings)(about)
-            self._screen.print_line(f"allowed until this session ends: {text}", "info")
+            self._screen.print_line(f"s{number}: allowed until this session ends: {text}", "info")
+        if kept:
+            self._screen.print_line("to end one: /hooks revoke sN", "info")
         rows = remembered.rows_at(setup.cwd, store, setup.settings, setup.loaded.hooks)
         if rows:
             self._screen.print(remembered.table(rows))
@@ -217,10 +228,19 @@ class SlashCommands:
     async def _revoke(self, argument: str) -> None:
         verb, _, number = argument.partition(" ")
         # No answer has a number with more digits, and `int` refuses thousands of them.
-        if verb != "revoke" or not number.strip().isdecimal() or len(number) > 9:
+        match = re.fullmatch(r"\s*(s?)([0-9]{1,9})\s*", number)
+        if verb != "revoke" or match is None:
             self._screen.error("say /hooks, or /hooks revoke N with the number of an answer")
-            return
-        self._screen.print_line(remembered.revoke(int(number), self._reloading.setup.cwd), "info")
+        elif match[1]:
+            about = self._reloading.end_answer_of_session(int(match[2]))
+            text = (
+                f"ended: {hiding(self._reloading.setup.settings)(about)}"
+                if about
+                else "there is no such answer; /hooks"
+            )
+            self._screen.print_line(text, "info")
+        else:
+            self._screen.print_line(remembered.revoke(int(match[2]), self._reloading.setup.cwd), "info")
 
     async def _reload(self, argument: str) -> None:
         renewed = await self._host.reload()
@@ -316,6 +336,7 @@ class SlashCommands:
         if self._done(outcome) and outcome.entry is not None:
             now = f"{outcome.entry.tokens_before:,} tokens before, {self._host.context_tokens:,} now"
             self._screen.rule(f"summed up the older part: {now}")
+            self._screen.folded(outcome.entry.summary)
 
     def _done(self, outcome: ActionOutcome) -> bool:
         if outcome.cancelled:
@@ -340,18 +361,22 @@ class SlashCommands:
         self._screen.print_line(f"thinking: {self._host.state().thinking_level}", "info")
 
     async def _plan(self, argument: str) -> None:
-        self.plan()
+        self.be_cautious("work" if self._caution.level == "plan" else "plan")
         if argument:
             self._send(argument)
 
-    def plan(self) -> None:
-        """Switch plan mode on or off; the model learns of it with the next message."""
-        self._planning.on = not self._planning.on
-        self._host.note(BEGINS if self._planning.on else ENDS)
-        says = (
-            "planning: the agent only looks; Shift-Tab or /plan ends it" if self._planning.on else "planning has ended"
-        )
-        self._screen.print_line(says, "info")
+    async def _ask(self, argument: str) -> None:
+        self.be_cautious("work" if self._caution.level == "ask" else "ask")
+        if argument:
+            self._send(argument)
+
+    def be_cautious(self, level: Level | None = None) -> None:
+        """Take a level of caution, by default the next one; the model learns of planning with the next message."""
+        former, self._caution.level = self._caution.level, level or self._caution.following
+        for each, note in ((self._caution.level, BEGINS), (former, ENDS)):
+            if each == "plan":
+                self._host.note(note)
+        self._screen.print_line(_CAUTION[self._caution.level], "info")
 
     async def _quit(self, argument: str) -> None:
         self._leave()

@@ -28,9 +28,9 @@ from agent_hooks.cli.screen.wording import at_home, short
 from agent_hooks.cli.setup import Setup
 from agent_hooks.cli.streams import on_a_terminal
 from agent_hooks.errors import AgentHooksError, count
+from agent_hooks.host.caution import Caution
 from agent_hooks.host.lifecycle import SessionHost
 from agent_hooks.host.models.puppet import Puppet, shown_beside
-from agent_hooks.host.planning import Planning
 from agent_hooks.settings import agent_home
 from agent_hooks.ui.harmless import harmless
 from agent_hooks.ui.terminal import TerminalUI
@@ -58,8 +58,8 @@ class Interactive:
     """One loop over the lines that the person sends: prompts go to the agent, slash commands are carried out here."""
 
     def __init__(self, start: Start, terminal: OwnTerminal) -> None:
-        self._planning = Planning()
-        self._start = start._replace(more_guards=(self._planning,))
+        self._caution = Caution()
+        self._start = start._replace(more_guards=(self._caution,))
         self._terminal = terminal
         self._left = anyio.Event()
         # Whether a slash command is under way.
@@ -82,7 +82,7 @@ class Interactive:
             abort=self._abort,
             leave=self._left.set,
             withdraw=lambda: self._host.withdraw(),
-            plan=lambda: self._commands.plan(),
+            next_caution=lambda: self._commands.be_cautious(),
             name=os.path.basename(os.path.abspath(self._start.cwd)),
             facts=lambda: self._facts.parts(),
         )
@@ -126,9 +126,9 @@ class Interactive:
     async def _talk(self, host: SessionHost, reloading: HostReloading) -> None:
         self._host, self._reloading = host, reloading
         self._own = OwnCommands(reloading, self._screen, host.note)
-        self._facts = Facts(host, reloading, self._planning, self._screen.refresh)
+        self._facts = Facts(host, reloading, self._caution, self._screen.refresh)
         self._commands = SlashCommands(
-            host, reloading, self._screen, self._ui, self._facts, self._planning, self._send, self._left.set
+            host, reloading, self._screen, self._ui, self._facts, self._caution, self._send, self._left.set
         )
         async with anyio.create_task_group() as tasks:
             # Before the first hook runs, because it may ask at once.

@@ -84,7 +84,8 @@ class PromptCompleter(Completer):
             tools = beginning(typed, self._tools()) if begins_line else []
             if begins_line and self._only_tools():
                 return typed, tools
-            return typed, [*tools, *map(_quoted, await self._files(typed.removeprefix('"')))]
+            # A model calls its tools itself.
+            return typed, [*map(_quoted, await self._files(typed.removeprefix('"'))), *tools]
         return "", ()
 
 

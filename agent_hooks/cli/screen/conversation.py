@@ -17,6 +17,7 @@ from agent_hooks.cli.screen.paper import Paper
 from agent_hooks.cli.screen.results import (
     FOLDED,
     OWN,
+    OWN_NOTE,
     WHOLE,
     Ended,
     Limits,
@@ -59,6 +60,8 @@ class Conversation(TurnPrinter):
         self._live = Live(self._running)
         self._answer = MarkdownBlocks()
         self.transcript = Transcript()
+        # Whether pieces are printed, and not in the transcript alone.
+        self._seen = True
         # The kind of the last thing that was printed: a blank line is between the answer and everything else.
         self._last = ""
         # Id of a running call → the diff of its change.
@@ -122,8 +125,18 @@ class Conversation(TurnPrinter):
         self._last = ""
         self._unfold(lambda limits: [Text(), *self._wrapped(sent(sent_lines(text, limits), source))])
 
-    def earlier(self, messages: Sequence[Message]) -> None:
-        """Print the messages of a session that is gone on with, as they were shown when they came."""
+    def earlier(self, messages: Sequence[Message], *, seen: bool = True) -> None:
+        """Print the messages of a session that is gone on with, as they were shown when they came.
+
+        Without `seen`, they are in the transcript alone.
+        """
+        self._seen = seen
+        try:
+            self._earlier(messages)
+        finally:
+            self._seen = True
+
+    def _earlier(self, messages: Sequence[Message]) -> None:
         results = {each.tool_call_id: each for each in reversed(messages) if isinstance(each, ToolResultMessage)}
         for message in messages:
             if isinstance(message, UserMessage):
@@ -154,10 +167,14 @@ class Conversation(TurnPrinter):
 
         def lines(limits: Limits) -> Iterator[Text]:
             yield Text()
-            for line in sent_lines(text, limits).split("\n"):
+            for line in sent_lines(text.removeprefix(OWN_NOTE), limits).split("\n"):
                 yield from self._wrapped(_stray(line))
 
         self._unfold(lines)
+
+    def folded(self, text: str) -> None:
+        """Print the first lines of a text, in grey."""
+        self._unfold(lambda limits: indented(thought_lines(text, self.columns, limits), self.columns))
 
     def echo(self, command: str) -> None:
         """Print a slash command that is carried out."""
@@ -188,7 +205,7 @@ class Conversation(TurnPrinter):
             if self._last:
                 self.print(Text())
             self._last = "answer"
-            self._unfold(lambda limits: indented(thought_lines(thought, self.columns, limits), self.columns))
+            self.folded(thought)
 
     def tool_runs(self, call: ToolCallContent, judged: JudgedCall) -> None:
         """Show that a tool runs, and keep the diff of its change: afterwards, the former text is gone."""
@@ -271,12 +288,14 @@ class Conversation(TurnPrinter):
 
     def _put(self, text: str) -> None:
         self.transcript.add(lambda: text)
-        self._write(text)
+        if self._seen:
+            self._write(text)
 
     def _unfold(self, lines: Callable[[Limits], Iterable[object]]) -> None:
         """Print lines as far as the limits of the conversation allow; the transcript has all of them."""
         self.transcript.add(lambda: self._captured(*lines(WHOLE)))
-        self._write(self._captured(*lines(FOLDED)))
+        if self._seen:
+            self._write(self._captured(*lines(FOLDED)))
 
     def _captured(self, *lines: object) -> str:
         self._paper.width = self.columns

@@ -53,7 +53,7 @@ class PromptLine(Protocol):
 
     def withdraw(self) -> None: ...
 
-    def plan(self) -> None: ...
+    def next_caution(self) -> None: ...
 
     def leave(self) -> None: ...
 
@@ -126,9 +126,9 @@ def prompt_keys(prompt: PromptLine) -> KeyBindings:
         prompt.buffer.insert_text(prompt.pastes.shown(text))
 
     @keys.add("s-tab", filter=at_prompt & ~has_completions)
-    def _plan(event: KeyPressEvent) -> None:
+    def _next_caution(event: KeyPressEvent) -> None:
         if not prompt.between_sessions:
-            prompt.plan()
+            prompt.next_caution()
 
     @keys.add("c-o", filter=at_prompt)
     def _page(event: KeyPressEvent) -> None:

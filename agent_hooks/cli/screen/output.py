@@ -220,7 +220,7 @@ def outcome_line(call: Ended, seconds: float | None = None, *, short: bool = Fal
     `seconds`: `None` where they are not known; `short`: with its main argument only.
     """
     shown = _main(call) if short else call.input
-    line = Text(f"• {harmless(call_line(call.name, shown))}")
+    line = Text(f"• {harmless(call_line(call.name, _with_breaks(call.name, shown)))}")
     line.stylize("bold", 0, len(f"• {harmless(call.name)}"))
     line.append(" → ")
     took = "" if seconds is None else f" ({seconds:.1f} s)"
@@ -257,5 +257,14 @@ def _main(call: Ended) -> object:
     return {name: call.input[name]} if isinstance(call.input, Mapping) and name in call.input else call.input
 
 
+def _with_breaks(name: str, input: object) -> object:
+    """Return an input with a sign for each line break of its main argument, which would be another command without."""
+    key = MAIN_ARGUMENT.get(name, "")
+    main = input.get(key) if isinstance(input, Mapping) else None
+    if not isinstance(input, Mapping) or not isinstance(main, str) or "\n" not in main.strip():
+        return input
+    return {**input, key: " ⏎ ".join(line.strip() for line in main.strip().split("\n"))}
+
+
 def _line(call: ToolCallContent) -> str:
-    return call_line(call.name, call.invalid or call.arguments)
+    return call_line(call.name, call.invalid or _with_breaks(call.name, call.arguments))

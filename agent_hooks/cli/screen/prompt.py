@@ -71,7 +71,7 @@ class PromptScreen(Conversation):
 
     `submit` gets each line that the person sends.  `abort` is called for Esc, and returns whether there was work;
     `withdraw` is called for Up while messages wait, and returns them; `leave` is called for Ctrl-D and for Ctrl-C twice,
-    `plan` for Shift-Tab.
+    `next_caution` for Shift-Tab.
     `completer` completes the prompt line; `facts` returns the parts of the line below the prompt; `name`: of the project,
     for the title.
     """
@@ -87,13 +87,13 @@ class PromptScreen(Conversation):
         abort: Callable[[], bool],
         leave: Callable[[], None],
         withdraw: Callable[[], Sequence[str]] = tuple,
-        plan: Callable[[], None] = lambda: None,
+        next_caution: Callable[[], None] = lambda: None,
         facts: Callable[[], Sequence[str]] = tuple,
         name: str = "",
     ) -> None:
         super().__init__()
         self.submit, self.abort, self.leave = submit, abort, leave
-        self._withdraw, self.plan = withdraw, plan
+        self._withdraw, self.next_caution = withdraw, next_caution
         self._alerts = Alerts(output, name)
         # The time of the start, if lines were typed before it.
         self._began: float | None = None

@@ -16,6 +16,16 @@ class ResizedApplication(Application[None]):
     prompt_toolkit's own, only as many are erased as were drawn, and the others would stay.
     """
 
+    _drawn_in: Size | None = None
+
+    def _redraw(self, render_as_done: bool = False) -> None:
+        # The terminal may have changed before the signal comes, while a text is streamed.
+        former, self._drawn_in = self._drawn_in, self.output.get_size()
+        if former not in (None, self._drawn_in) and not render_as_done:
+            self._on_resize()
+        else:
+            super()._redraw(render_as_done)
+
     def _on_resize(self) -> None:
         # Another program has the screen.
         if self._running_in_terminal:

@@ -23,6 +23,8 @@ from agent_hooks.values.content import ToolCallContent, ToolOutput, ToolResultMe
 
 OWN = "!"
 """The name of a command of the person, in the place of a tool's."""
+OWN_NOTE = "The person ran this command, and has seen its output:\n"
+"""The beginning of the text with which the model learns of it."""
 
 
 class Limits(NamedTuple):

@@ -1,0 +1,50 @@
+"""How cautious the agent is: it works, asks before each change, or plans and changes nothing."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from agent_hooks.effects import effects_of
+from agent_hooks.guards.base import GuardedCall
+from agent_hooks.pipeline.saving import READERS, may_change
+from agent_hooks.values.answers import Ask, Block
+
+Level = Literal["work", "ask", "plan"]
+LEVELS: tuple[Level, ...] = ("work", "ask", "plan")
+BEGINS = (
+    "The person has switched to planning. Look at all that you need, and change nothing: calls that may change anything "
+    "are blocked. End with a plan of your changes."
+)
+ENDS = "The person has ended planning: you may change files again."
+_PLAN = "the person wants a plan first, so only calls that just read run; write the plan as your answer"
+
+
+class Caution:
+    """The guard of the person's own level of caution: `caution.level = "plan"`.
+
+    With `ask`, each call that may change files, end a process or send data to another machine is a question; with
+    `plan`, it is blocked.
+    """
+
+    name = "builtin:caution"
+
+    def __init__(self) -> None:
+        self.level: Level = "work"
+
+    @property
+    def following(self) -> Level:
+        """The level after this one, in a circle."""
+        return LEVELS[(LEVELS.index(self.level) + 1) % len(LEVELS)]
+
+    def judge(self, call: GuardedCall) -> Block | Ask | None:
+        """Block or ask about a call that does more than read."""
+        if self.level == "work" or call.tool_name in READERS:
+            return None
+        effects = effects_of(call.tool_name, call.input, cwd=call.cwd)
+        if not (may_change(effects) or effects.kills or any(each.direction == "out" for each in effects.transfers)):
+            return None
+        if self.level == "plan":
+            return Block(_PLAN, rule="plan")
+        # An answer for the session or for always counts for the same command, or for the same file.
+        subject = call.input.get("command", call.input.get("path"))
+        return Ask("Go ahead?", rule="ask", words=(subject,) if isinstance(subject, str) else ())
