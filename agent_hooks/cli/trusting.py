@@ -67,6 +67,24 @@ def ask_about(sources: TrustedSources, trust: Trust, cwd: str, *more: str) -> Tr
     return trust.sources(cwd, *more) if asked else sources
 
 
+def ask_again(trust: Trust, cwd: str) -> None:
+    """Ask about each set that waits, also one to which the person has said no.
+
+    Raises `AgentHooksError` where no person can be asked, and `TrustError`.
+    """
+    demand_person("trust")
+    waiting = [each for each in trust.sources(cwd).projects if each.waits]
+    if not waiting:
+        say("no hooks and settings wait for approval here")
+    for project in waiting:
+        if project.found.problem is not None:
+            say(one_line(project.found.problem))
+        elif is_large(project.found):
+            say(f"{one_line(project.directory)} has too much to be shown here; to approve it: {REMEDY}")
+        else:
+            ask(project, trust.store())
+
+
 def can_ask() -> bool:
     """Tell whether a person is at the terminal to read a question and to answer it."""
     return can_show_question() and agent_ancestor() is None

@@ -30,3 +30,35 @@ def test_the_interactive_mode_asks_first(terminal: Terminal, command: Command) -
     tmux.sees("left with 0")
     tmux.start_agent("--no-session")
     assert "[y/N]" not in tmux.screen()
+
+
+@pytest.mark.behaviour("TM33")
+def test_a_hook_is_approved_inside_of_the_program(terminal: Callable[..., Tmux], command: Command) -> None:
+    """Ctrl-C leaves the question alone; a no is asked again; after a yes the hook judges; then nothing waits."""
+    command.trusted = False
+    tmux = terminal(columns=120, rows=50)
+    tmux.start_agent("--no-session")
+    tmux.enter("/trust")
+    tmux.sees("no hooks and settings wait for approval here")
+    command.add_hook(
+        """
+        from agent_hooks import Block
+
+        def register(api):
+            api.on("tool_call", lambda event, ctx: Block("not today"))
+        """
+    )
+    tmux.enter("/trust")
+    tmux.sees("count from now on? [y/N]")
+    tmux.press("C-c")
+    tmux.press("Enter")
+    tmux.sees("not approved, and not asked again until it changes")
+    tmux.enter("@bash echo a$((40+2))b")
+    tmux.sees("  a42b")
+    tmux.enter("/trust")
+    tmux.sees("count from now on? [y/N]", times=2)
+    tmux.type("y")
+    tmux.press("Enter")
+    tmux.sees("in force: 1 hook")
+    tmux.enter("@bash true")
+    tmux.sees("blocked: not today")

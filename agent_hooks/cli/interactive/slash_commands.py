@@ -40,6 +40,7 @@ COMMANDS = {
     "/help": "commands and keys",
     "/hooks": "the hooks, in the order they run, guards, redaction, checkpoints, your answers; /hooks revoke N ends one",
     "/reload": "load the hooks and settings again; a change of their files does that by itself",
+    "/trust": "read and approve hooks and settings of the project that wait for it",
     "/resume": "go on with an earlier session",
     "/new": "begin another session",
     "/clear": "forget the conversation; its session stays on disk",
@@ -83,7 +84,7 @@ PATTERN = re.compile(rf"({COMMAND_NAME})(?:\s+(.*))?", re.DOTALL)
 class SlashCommands:
     """The commands as methods: `await SlashCommands(…).carry_out(name, argument)`.
 
-    `send` sends a message to the agent; `quit` ends the program.
+    `send` sends a message to the agent; `approve` asks about the hooks and settings that wait; `quit` ends the program.
     """
 
     def __init__(
@@ -94,7 +95,9 @@ class SlashCommands:
         ui: TerminalUI,
         facts: Facts,
         caution: Caution,
+        *,
         send: Callable[[str], object],
+        approve: Callable[[], Awaitable[None]],
         quit: Callable[[], object],
     ) -> None:
         self._host = host
@@ -104,6 +107,7 @@ class SlashCommands:
         self._facts = facts
         self._caution = caution
         self._send = send
+        self._approve = approve
         self._leave = quit
         self._taking_back = TakingBack(reloading.setup.cwd, screen, ui, host.note)
         setup = reloading.setup
@@ -115,6 +119,7 @@ class SlashCommands:
             "/hooks": self._hooks,
             "/status": self._status,
             "/reload": self._reload,
+            "/trust": self._trust,
             "/resume": self._resume,
             "/new": self._new,
             "/clear": self._clear,
@@ -250,6 +255,10 @@ class SlashCommands:
         for text in (*renewed.problems, *self._reloading.setup.sources.messages):
             if text not in renewed.messages:
                 self._screen.warning(text)
+
+    async def _trust(self, argument: str) -> None:
+        await self._approve()
+        await self._reload("")
 
     # ---- commands that change the session
 

@@ -27,6 +27,7 @@ from agent_hooks.cli.screen.terminal import OwnTerminal
 from agent_hooks.cli.screen.wording import at_home, short
 from agent_hooks.cli.setup import Setup
 from agent_hooks.cli.streams import on_a_terminal
+from agent_hooks.cli.trusting import ask_again
 from agent_hooks.errors import AgentHooksError, count
 from agent_hooks.host.caution import Caution
 from agent_hooks.host.lifecycle import SessionHost
@@ -128,7 +129,15 @@ class Interactive:
         self._own = OwnCommands(reloading, self._screen, host.note)
         self._facts = Facts(host, reloading, self._caution, self._screen.refresh)
         self._commands = SlashCommands(
-            host, reloading, self._screen, self._ui, self._facts, self._caution, self._send, self._left.set
+            host,
+            reloading,
+            self._screen,
+            self._ui,
+            self._facts,
+            self._caution,
+            send=self._send,
+            approve=self._approve,
+            quit=self._left.set,
         )
         async with anyio.create_task_group() as tasks:
             # Before the first hook runs, because it may ask at once.
@@ -168,6 +177,15 @@ class Interactive:
             self._screen.print_line(self._start.model_note, "info")
         if files := self._start.instructions(setup, self._screen.warning).files():
             self._screen.print_line(f"instructions: {', '.join(short(path) for path in files)}", "info")
+
+    async def _approve(self) -> None:
+        """Ask about the hooks and settings that wait, as `agent-hooks trust` does."""
+
+        def ask() -> None:
+            with self._terminal.lent():
+                ask_again(self._start.trust, self._start.cwd)
+
+        await self._screen.lend(ask)
 
     def _abort(self) -> bool:
         """End the command of the person or the agent's work; messages that wait come back into the prompt line.

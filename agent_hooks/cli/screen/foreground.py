@@ -8,10 +8,11 @@ import shlex
 import shutil
 import signal
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from anyio import to_thread
 from prompt_toolkit.application import Application, in_terminal
 
 from agent_hooks.errors import AgentHooksError, os_reason
@@ -77,6 +78,16 @@ class Foreground:
                 raise NoProgramError(f"{command[0]} ended with {code}; the line stays as it was")
             # The editor adds the last line break.
             return path.read_text(encoding="utf-8", errors="replace").rstrip("\n")
+
+    async def call(self, function: Callable[[], None]) -> None:
+        """Let a function of this process have the terminal, in a thread; it blocks nothing else."""
+        async with in_terminal():
+            self.lent = True
+            try:
+                with _interrupts_ignored():
+                    await to_thread.run_sync(function)
+            finally:
+                self.lent = False
 
     def end_pager(self) -> None:
         """End the program that runs if it is the pager."""

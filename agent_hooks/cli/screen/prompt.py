@@ -44,13 +44,14 @@ from agent_hooks.cli.screen.blocks import Block
 from agent_hooks.cli.screen.clipboard import ClipboardError, save_image
 from agent_hooks.cli.screen.completion import is_offered
 from agent_hooks.cli.screen.conversation import Conversation
-from agent_hooks.cli.screen.foreground import Foreground, NoProgramError
+from agent_hooks.cli.screen.foreground import Foreground
 from agent_hooks.cli.screen.keys import prompt_keys
 from agent_hooks.cli.screen.line import PromptHistory
 from agent_hooks.cli.screen.resizing import ResizedApplication
 from agent_hooks.cli.screen.results import own_command
 from agent_hooks.cli.screen.status import waiting_lines
 from agent_hooks.cli.screen.words import BetweenWords
+from agent_hooks.errors import AgentHooksError
 from agent_hooks.ui.dialogs import Dialog
 from agent_hooks.ui.fitting import Line, fragments
 from agent_hooks.ui.terminal import STYLE
@@ -337,6 +338,15 @@ class PromptScreen(Conversation):
 
         await self._lend(edit())
 
+    async def lend(self, function: Callable[[], None]) -> None:
+        """Let a function have the terminal, as it is without this screen; its `AgentHooksError` is shown."""
+
+        async def in_its_context() -> None:
+            await self._lend(self._foreground.call(function))
+
+        # Only a task of the application knows the application.
+        await self._app.create_background_task(in_its_context())
+
     async def paste_image(self) -> None:
         """Put the path of the image in the clipboard into the prompt line."""
         try:
@@ -349,7 +359,7 @@ class PromptScreen(Conversation):
     async def _lend(self, work: Coroutine[Any, Any, None]) -> None:
         try:
             await work
-        except NoProgramError as exc:
+        except AgentHooksError as exc:
             self.error(str(exc))
         finally:
             held, self._held = self._held, []

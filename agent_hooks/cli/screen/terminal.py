@@ -7,8 +7,8 @@ import select
 import sys
 import termios
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TextIO, cast
 
 from prompt_toolkit.data_structures import Size
@@ -71,6 +71,21 @@ class OwnTerminal:
             os.write(self.fileno(), SANE)
         for number, kept in enumerate(self._kept):
             os.dup2(kept, number)
+
+    @contextmanager
+    def lent(self) -> Iterator[None]:
+        """Make the terminal stdin, stdout and stderr of this process in the block."""
+        _flush()
+        own = [os.dup(number) for number in (0, 1, 2)]
+        try:
+            for number, kept in enumerate(self._kept):
+                os.dup2(kept, number)
+            yield
+        finally:
+            _flush()
+            for number, file in enumerate(own):
+                os.dup2(file, number)
+                os.close(file)
 
     def input(self) -> Input:
         """Return the keyboard, as prompt_toolkit reads it."""
