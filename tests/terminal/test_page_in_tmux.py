@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_hooks.cli.interactive.slash_commands import COMMANDS, KEYS
+from agent_hooks.cli.interactive.vocabulary import COMMANDS, KEYS
 from support import approve
 from test_docs import ROOT, blocks, without
 from tmux import Tmux

@@ -8,20 +8,17 @@ from collections.abc import Awaitable, Callable, Iterable
 
 from rich.text import Text
 
-from agent_hooks.cli import remembered
 from agent_hooks.cli.choosing_session import model_of_session, note_on
-from agent_hooks.cli.disabling import disabled_lines
 from agent_hooks.cli.interactive.facts import Facts
+from agent_hooks.cli.interactive.hooks_command import HooksCommand
 from agent_hooks.cli.interactive.labels import first_words, labelled
 from agent_hooks.cli.interactive.prompt_files import PromptFiles
 from agent_hooks.cli.interactive.taking_back import TakingBack
+from agent_hooks.cli.interactive.vocabulary import COMMANDS, KEYS, OTHER_NAMES, PATTERN
 from agent_hooks.cli.reloading import HostReloading
-from agent_hooks.cli.screen.completion import COMMAND_NAME, Candidate
-from agent_hooks.cli.screen.hooks_table import hooks_table
-from agent_hooks.cli.screen.in_force import in_force_table
 from agent_hooks.cli.screen.prompt import PromptScreen
 from agent_hooks.cli.screen.results import hanging, own_command
-from agent_hooks.cli.screen.wording import NO_HOOKS, at_home, short
+from agent_hooks.cli.screen.wording import at_home, short
 from agent_hooks.cli.setup import hiding
 from agent_hooks.errors import count, did_you_mean
 from agent_hooks.host.caution import BEGINS, ENDS, Caution, Level
@@ -36,49 +33,11 @@ from agent_hooks.values.content import MessageEntry, UserMessage
 
 # The most messages of a resumed session that are printed again.
 REPLAYED = 40
-COMMANDS = {
-    "/help": "commands and keys",
-    "/hooks": "the hooks, in the order they run, guards, redaction, checkpoints, your answers; /hooks revoke N ends one",
-    "/reload": "load the hooks and settings again; a change of their files does that by itself",
-    "/trust": "read and approve hooks and settings of the project that wait for it",
-    "/resume": "go on with an earlier session",
-    "/new": "begin another session",
-    "/clear": "forget the conversation; its session stays on disk",
-    "/branch": "go back before one of your messages",
-    "/undo": "take back the files of your last message; /undo N of the last N",
-    "/redo": "bring back the changes that the last undo took back",
-    "/ask": "let the agent ask before each change, until the next /ask; a text after it is sent",
-    "/plan": "let the agent only look, until the next /plan; a text after it is sent",
-    "/compact": "sum up the older part; text after it names the things to keep",
-    "/status": "model, context, tokens, money, session, directory",
-    "/model": "the model, or another one: /model anthropic:NAME",
-    "/thinking": f"how much the model thinks: {', '.join(THINKING_LEVELS)}",
-    "/quit": "end",
-}
-# Names that other agents have for a command; interceptors get ours.
-_OTHER_NAMES = {"/exit": "/quit", "/cost": "/status", "/context": "/status", "/rewind": "/branch"}
-KEYS = {
-    "Enter": "sends; while the agent works, the message waits for the next request to the model",
-    "Alt-Enter": "begins another line, as do Ctrl-J, and a backslash before Enter",
-    "/ and @": "offer commands and files while you type; Tab chooses one",
-    "Shift-Tab": "lets the agent ask before each change, then only look, then work again",
-    "!": "runs the rest of the line as a command of your own; the model reads its output with your next message",
-    "Ctrl-O": "shows the conversation with all that is folded in it, in your pager; q comes back",
-    "Ctrl-G": "opens the line in your editor, as Ctrl-X Ctrl-E does",
-    "Ctrl-V": "names the image in your clipboard, for the model to look at",
-    "Ctrl-R": "searches your earlier lines",
-    "Up, Down": "go through your earlier lines, also of other sessions; while messages wait, Up takes them back",
-    "Esc": "aborts the agent's work, and puts waiting messages back into the line; in a dialog, cancels it",
-    "Esc Esc": "goes back before one of your messages, as /branch does, on an empty line",
-    "Ctrl-C": "clears the line, or aborts as Esc does; twice, it quits",
-    "Ctrl-D": "quits, on an empty line",
-}
 _CAUTION = {
     "work": "the agent works, within hooks and guards",
     "ask": "the agent asks before each change; Shift-Tab goes on to planning",
     "plan": "planning: the agent only looks; Shift-Tab or /plan ends it",
 }
-PATTERN = re.compile(rf"({COMMAND_NAME})(?:\s+(.*))?", re.DOTALL)
 
 
 class SlashCommands:
@@ -116,7 +75,7 @@ class SlashCommands:
         self._left: set[str] = set()
         self._commands: dict[str, Callable[[str], Awaitable[None]]] = {
             "/help": self._help,
-            "/hooks": self._hooks,
+            "/hooks": HooksCommand(reloading, screen).carry_out,
             "/status": self._status,
             "/reload": self._reload,
             "/trust": self._trust,
@@ -136,10 +95,10 @@ class SlashCommands:
 
     async def carry_out(self, name: str, argument: str) -> None:
         """Carry out a command, after the interceptors of commands; raises `AgentHooksError`."""
-        name = _OTHER_NAMES.get(name, name)
+        name = OTHER_NAMES.get(name, name)
         files = self._files.found()
         known = (*COMMANDS, *files)
-        meant = {_OTHER_NAMES.get(each, each) for each in (*known, *_OTHER_NAMES) if each.startswith(name)}
+        meant = {OTHER_NAMES.get(each, each) for each in (*known, *OTHER_NAMES) if each.startswith(name)}
         if name not in known and len(name) > 1 and len(meant) == 1:
             # The menu showed this one alone.
             [name] = meant
@@ -177,12 +136,6 @@ class SlashCommands:
         """The directory whose `.agent` has the session files."""
         return self._reloading.setup.sources.sessions_home
 
-    def answers(self) -> list[Candidate]:
-        """Return the numbers of the kept answers of this project, with their questions."""
-        setup, store = self._reloading.setup, remembered.store()
-        rows = remembered.rows_at(setup.cwd, store, setup.settings, setup.loaded.hooks)
-        return [Candidate(str(row["number"]), row["question"]) for row in rows]
-
     # ---- commands that show something
 
     async def _help(self, argument: str) -> None:
@@ -200,52 +153,6 @@ class SlashCommands:
         for name, text in rows:
             first = Text(f"{name:{width}}  ", "bold")
             self._screen.print(*hanging(Text(harmless(text)), self._screen.columns, first, " " * (width + 2)))
-
-    async def _hooks(self, argument: str) -> None:
-        reloading = self._reloading
-        if argument:
-            await self._revoke(argument)
-            return
-        self._screen.print(hooks_table(reloading.setup) or Text(NO_HOOKS))
-        for line in disabled_lines(reloading.setup.disabled, reloading.setup.without):
-            self._screen.print_line(line, "info")
-        self._screen.print(Text(), in_force_table(reloading.setup))
-        self._answers()
-        for text in (*reloading.problems, *reloading.setup.sources.messages):
-            self._screen.warning(text)
-
-    def _answers(self) -> None:
-        """Print the answers that count for later calls of this session and project."""
-        setup, store = self._reloading.setup, remembered.store()
-        kept = self._reloading.answers_of_session()
-        for number, about in enumerate(kept, 1):
-            text = hiding(setup.settings)(about)
-            self._screen.print_line(f"s{number}: allowed until this session ends: {text}", "info")
-        if kept:
-            self._screen.print_line("to end one: /hooks revoke sN", "info")
-        rows = remembered.rows_at(setup.cwd, store, setup.settings, setup.loaded.hooks)
-        if rows:
-            self._screen.print(remembered.table(rows))
-            self._screen.print_line("to end one: /hooks revoke N", "info")
-        for problem in store.find().problems:
-            self._screen.warning(problem)
-
-    async def _revoke(self, argument: str) -> None:
-        verb, _, number = argument.partition(" ")
-        # No answer has a number with more digits, and `int` refuses thousands of them.
-        match = re.fullmatch(r"\s*(s?)([0-9]{1,9})\s*", number)
-        if verb != "revoke" or match is None:
-            self._screen.error("say /hooks, or /hooks revoke N with the number of an answer")
-        elif match[1]:
-            about = self._reloading.end_answer_of_session(int(match[2]))
-            text = (
-                f"ended: {hiding(self._reloading.setup.settings)(about)}"
-                if about
-                else "there is no such answer; /hooks"
-            )
-            self._screen.print_line(text, "info")
-        else:
-            self._screen.print_line(remembered.revoke(int(match[2]), self._reloading.setup.cwd), "info")
 
     async def _reload(self, argument: str) -> None:
         renewed = await self._host.reload()

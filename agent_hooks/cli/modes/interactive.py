@@ -13,9 +13,11 @@ from rich.text import Text
 from agent_hooks import __version__
 from agent_hooks.cli.interactive.candidates import FileCandidates, answers, models, sessions, thinking_levels
 from agent_hooks.cli.interactive.facts import Facts
+from agent_hooks.cli.interactive.hooks_command import answers_at
 from agent_hooks.cli.interactive.labels import first_words
 from agent_hooks.cli.interactive.own_commands import OwnCommands
-from agent_hooks.cli.interactive.slash_commands import PATTERN, SlashCommands
+from agent_hooks.cli.interactive.slash_commands import SlashCommands
+from agent_hooks.cli.interactive.vocabulary import PATTERN
 from agent_hooks.cli.lifetime import INTERRUPTED, OK, leave_soon
 from agent_hooks.cli.modes.base import Start, until_signal
 from agent_hooks.cli.reloading import HostReloading
@@ -93,7 +95,7 @@ class Interactive:
     def _completer(self) -> PromptCompleter:
         files = FileCandidates(os.path.abspath(self._start.cwd))
         arguments = {
-            "/hooks": answers(lambda: self._commands.answers()),
+            "/hooks": answers(lambda: answers_at(self._reloading.setup)),
             "/model": models,
             "/resume": sessions(lambda: self._commands.sessions_home),
             "/thinking": thinking_levels,

@@ -1,0 +1,50 @@
+"""The slash commands and keys of interactive mode in words, for `/help`, the menu and the page."""
+
+from __future__ import annotations
+
+import re
+
+from agent_hooks.cli.screen.completion import COMMAND_NAME
+from agent_hooks.host.model import THINKING_LEVELS
+
+COMMANDS = {
+    "/help": "commands and keys",
+    "/hooks": "the hooks, in the order they run, guards, redaction, checkpoints, your answers; /hooks revoke N ends one",
+    "/reload": "load the hooks and settings again; a change of their files does that by itself",
+    "/trust": "read and approve hooks and settings of the project that wait for it",
+    "/resume": "go on with an earlier session",
+    "/new": "begin another session",
+    "/clear": "forget the conversation; its session stays on disk",
+    "/branch": "go back before one of your messages",
+    "/undo": "take back the files of your last message; /undo N of the last N",
+    "/redo": "bring back the changes that the last undo took back",
+    "/ask": "let the agent ask before each change, until the next /ask; a text after it is sent",
+    "/plan": "let the agent only look, until the next /plan; a text after it is sent",
+    "/compact": "sum up the older part; text after it names the things to keep",
+    "/status": "model, context, tokens, money, session, directory",
+    "/model": "the model, or another one: /model anthropic:NAME",
+    "/thinking": f"how much the model thinks: {', '.join(THINKING_LEVELS)}",
+    "/quit": "end",
+}
+"""The slash commands, with a few words about each."""
+OTHER_NAMES = {"/exit": "/quit", "/cost": "/status", "/context": "/status", "/rewind": "/branch"}
+"""Names that other agents have for a command; interceptors get ours."""
+KEYS = {
+    "Enter": "sends; while the agent works, the message waits for the next request to the model",
+    "Alt-Enter": "begins another line, as do Ctrl-J, and a backslash before Enter",
+    "/ and @": "offer commands and files while you type; Tab chooses one",
+    "Shift-Tab": "lets the agent ask before each change, then only look, then work again",
+    "!": "runs the rest of the line as a command of your own; the model reads its output with your next message",
+    "Ctrl-O": "shows the conversation with all that is folded in it, in your pager; q comes back",
+    "Ctrl-G": "opens the line in your editor, as Ctrl-X Ctrl-E does",
+    "Ctrl-V": "names the image in your clipboard, for the model to look at",
+    "Ctrl-R": "searches your earlier lines",
+    "Up, Down": "go through your earlier lines, also of other sessions; while messages wait, Up takes them back",
+    "Esc": "aborts the agent's work, and puts waiting messages back into the line; in a dialog, cancels it",
+    "Esc Esc": "goes back before one of your messages, as /branch does, on an empty line",
+    "Ctrl-C": "clears the line, or aborts as Esc does; twice, it quits",
+    "Ctrl-D": "quits, on an empty line",
+}
+"""The keys of the prompt line, with a few words about each."""
+PATTERN = re.compile(rf"({COMMAND_NAME})(?:\s+(.*))?", re.DOTALL)
+"""Matches a line that is a slash command: its name, and the text behind it."""
