@@ -29,6 +29,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
 def test_commands_and_files_are_offered_while_they_are_typed(terminal: Terminal, command: Command) -> None:
     """A line that is complete is sent by Enter although the offer is shown; an address in a text offers nothing."""
     (command.project / "plan.md").write_text("")
+    (command.project / "plans.md").write_text("")
     (command.project / "turns.jsonl").write_text("")
     tmux = terminal(columns=100)
     tmux.start_agent("--no-session", "--model", "script:turns.jsonl")
@@ -52,6 +53,20 @@ def test_commands_and_files_are_offered_while_they_are_typed(terminal: Terminal,
     tmux.press("Tab")
     tmux.type(" now")
     tmux.ends_with("> me@pl see @plan.md now")
+    tmux.press("C-c")
+    # With an arrow key, Enter takes the completion, and after Tab it sends the line.
+    tmux.type("look at @pl")
+    tmux.sees("\n plans.md")
+    tmux.press("Down")
+    tmux.sees("> look at @plan.md")
+    tmux.press("Enter")
+    tmux.lacks("\n plans.md")
+    tmux.ends_with("> look at @plan.md")
+    tmux.press("C-c")
+    tmux.type("look at @pl")
+    tmux.sees("\n plans.md")
+    tmux.press("Tab", "Enter")
+    tmux.sees("the model failed: script")
 
 
 @pytest.mark.behaviour("TM21")

@@ -77,7 +77,9 @@ def prompt_keys(prompt: PromptLine) -> KeyBindings:
     @keys.add("enter", filter=at_prompt)
     @keys.add("c-j", filter=at_prompt & Condition(lambda: prompt.just_began))
     def _enter(event: KeyPressEvent) -> None:
-        _take_line(prompt)
+        # Tab has put the completion into the line already; with an arrow key, Enter takes it.
+        tabbed = any(press.key == Keys.Tab for press in event.previous_key_sequence)
+        _take_line(prompt, tabbed=tabbed)
 
     # Ctrl-J is a key of its own here: a text that is typed by a program has it at the ends of lines.
     @keys.add("c-j", filter=at_prompt & Condition(lambda: not prompt.just_began))
@@ -150,14 +152,14 @@ def prompt_keys(prompt: PromptLine) -> KeyBindings:
     return keys
 
 
-def _take_line(prompt: PromptLine) -> None:
+def _take_line(prompt: PromptLine, *, tabbed: bool) -> None:
     """Take the chosen one of several completions, begin another line after a backslash, or submit the text.
 
     A command that was chosen is whole, so it is submitted too.
     """
     buffer, state = prompt.buffer, prompt.buffer.complete_state
     chosen = state is not None and state.current_completion is not None and len(state.completions) > 1
-    if chosen and not re.fullmatch(COMMAND_NAME, buffer.text):
+    if chosen and not tabbed and not re.fullmatch(COMMAND_NAME, buffer.text):
         buffer.complete_state = None
     elif buffer.document.text_before_cursor.endswith("\\"):
         buffer.delete_before_cursor()
