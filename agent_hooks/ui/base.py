@@ -22,10 +22,10 @@ CHOICES: tuple[Choice, ...] = ("no", "once", "session", "always")
 class Question(Struct, frozen=True, kw_only=True):
     """The one question about a tool call, with all that guards and hooks ask about it.
 
-    `title`: the questions of all that ask; `call`: the exact call in one line; `command`: the command in it, if it has
-    several lines; `risk`: one plain line about the effect of
-    the call, empty when it is not known; `diff`: the unified diff of an edit, else empty; `reasons`: one line for each
-    that asks, with its name and its explanation; `answers`: those that count, No first.  No may come with a text.
+    `title`: the questions of all that ask; `call`: the exact call in one line, without the texts that stand in `diff`;
+    `command`: the command in it, if that has several lines; `risk`: one plain line about the effect of the call, empty
+    when it is not known; `diff`: the unified diff of an edit, else empty; `reasons`: one line for each that asks, with
+    its name and its explanation; `answers`: those that count, No first.  No may come with a text.
     """
 
     title: str
