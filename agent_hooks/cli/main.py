@@ -82,6 +82,9 @@ class LazyGroup(click.Group):
             raise click.exceptions.Exit(FAILED) from None
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        # Where `agent-hooks` alone is `agent-hooks run`, so are these.
+        if args and args[0] in ("-c", "--continue", "--resume"):
+            args = ["run", *args]
         given = shlex.join(args)
         try:
             return super().parse_args(ctx, args)

@@ -191,6 +191,12 @@ class Agent:
         """Give the model a text before the next prompt, about an act that the person knows already."""
         self._notes.append(text)
 
+    def forget_note(self, text: str) -> bool:
+        """Forget a text that waits; return whether there was one."""
+        there = text in self._notes
+        self._notes = [each for each in self._notes if each != text]
+        return there
+
     def keep_notes(self) -> None:
         """Put these texts into the conversation."""
         notes, self._notes = self._notes, []

@@ -255,7 +255,7 @@ def test_settings_that_are_wrong_stop_the_run_before_it_begins(command: Command)
         (["frob"], "No such command 'frob'; known are: bridge, check, checkpoints, completion, "),
         (["runn"], "No such command 'runn'; did you mean 'run'?\n"),
         (["fix the tests"], "a prompt comes after `run`: agent-hooks run 'fix the tests'"),
-        (["--continue"], "No such option '--continue'; it comes after `run`: agent-hooks run --continue"),
+        (["--no-session"], "No such option '--no-session'; it comes after `run`: agent-hooks run --no-session"),
         (["--model", "puppet", "hi"], "; it comes after `run`: agent-hooks run --model puppet hi"),
         (["--frob"], "--frob"),
         (["emit", "tool_cal", "--hook", "x.py"], "x.py"),

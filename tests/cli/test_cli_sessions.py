@@ -193,3 +193,11 @@ def wait_for_file(path: Path) -> None:
     while not path.exists():
         assert time.monotonic() < deadline, f"{path} was not made"
         time.sleep(0.02)
+
+
+def test_the_options_of_a_session_need_no_word_of_their_own(command: Command) -> None:
+    """`agent-hooks` alone is `agent-hooks run`, so `-c` goes on with the session too."""
+    command("run", "good morning")
+    command("-c", "good evening")
+    [path] = files(command)
+    assert prompts(path) == ["good morning", "good evening"]

@@ -155,6 +155,16 @@ async def test_alt_enter_and_a_backslash_begin_another_line(tmp_path: Path) -> N
         await person.does("submit pasted\nlines")
 
 
+@pytest.mark.behaviour("TM21")
+async def test_backspace_removes_the_whole_mark_of_a_paste(tmp_path: Path) -> None:
+    """Half a mark would be sent in the place of the text."""
+    pasted = "row\n" * 40
+    async with at_a_screen(tmp_path) as person:
+        person.keyboard.send_text(f"a \x1b[200~{pasted}\x1b[201~\x7fb\r")
+        await person.does("submit")
+        assert person.did == ["submit a b"]
+
+
 @pytest.mark.behaviour("TM27")
 async def test_title_and_bell_tell_a_person_who_is_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A question and the end of the work ring, the work itself and a person who types do not."""

@@ -53,3 +53,26 @@ def test_a_person_answers_the_question_of_a_guard(terminal: Callable[..., Tmux],
     assert not kept.exists()
     tmux.enter("@bash rm -rf /usr")
     tmux.sees("blocked: removes a tree by force")
+
+
+@pytest.mark.behaviour("TM34")
+def test_a_person_lets_one_call_pass_that_a_wall_stops(terminal: Callable[..., Tmux], command: Command) -> None:
+    """The line of the call names the command; the next such call is stopped again; self-protection is never lifted."""
+    tmux = terminal(columns=200)
+    tmux.start_agent("--no-session")
+    for times, text in enumerate(("/allow", "/allow no-such", "/allow guard-settings"), 1):
+        tmux.enter(text)
+        tmux.sees("say /allow RULE", times=times)
+    call = "@bash echo A=1 > .env"
+    tmux.enter(call)
+    screen = tmux.sees("or once: /allow ")
+    rule = screen.partition("or once: /allow ")[2].split()[0]
+    tmux.enter(f"/allow {rule}")
+    tmux.sees(f"one call that meets {rule} is allowed")
+    tmux.enter(call)
+    tmux.sees("> .env → ok")
+    assert (command.project / ".env").read_text() == "A=1\n"
+    tmux.enter("/reload")
+    tmux.sees("in force: 0 hooks", times=2)
+    tmux.enter(call)
+    tmux.sees("or once: /allow ", times=2)

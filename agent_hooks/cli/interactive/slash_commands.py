@@ -21,12 +21,15 @@ from agent_hooks.cli.screen.results import hanging, own_command
 from agent_hooks.cli.screen.wording import at_home, short
 from agent_hooks.cli.setup import hiding
 from agent_hooks.errors import count, did_you_mean
+from agent_hooks.guards.base import SELF_PROTECTION
+from agent_hooks.guards.table import RULES
 from agent_hooks.host.caution import BEGINS, ENDS, Caution, Level
 from agent_hooks.host.lifecycle import ActionOutcome, SessionHost
 from agent_hooks.host.model import THINKING_LEVELS
 from agent_hooks.host.models import open_model
 from agent_hooks.host.session_file import list_sessions
 from agent_hooks.settings import agent_home
+from agent_hooks.trust.ancestors import refuse_below_an_agent
 from agent_hooks.ui.harmless import harmless
 from agent_hooks.ui.terminal import TerminalUI
 from agent_hooks.values.content import MessageEntry, UserMessage
@@ -43,7 +46,8 @@ _CAUTION = {
 class SlashCommands:
     """The commands as methods: `await SlashCommands(…).carry_out(name, argument)`.
 
-    `send` sends a message to the agent; `approve` asks about the hooks and settings that wait; `quit` ends the program.
+    `send` sends a message to the agent; `approve` asks about the hooks and settings that wait; `allow` lifts one veto of
+    a rule after the next load; `quit` ends the program.
     """
 
     def __init__(
@@ -57,6 +61,7 @@ class SlashCommands:
         *,
         send: Callable[[str], object],
         approve: Callable[[], Awaitable[None]],
+        allow: Callable[[str], object],
         quit: Callable[[], object],
     ) -> None:
         self._host = host
@@ -67,6 +72,7 @@ class SlashCommands:
         self._caution = caution
         self._send = send
         self._approve = approve
+        self._allow_once = allow
         self._leave = quit
         self._taking_back = TakingBack(reloading.setup.cwd, screen, ui, host.note)
         setup = reloading.setup
@@ -79,6 +85,7 @@ class SlashCommands:
             "/status": self._status,
             "/reload": self._reload,
             "/trust": self._trust,
+            "/allow": self._allow,
             "/resume": self._resume,
             "/new": self._new,
             "/clear": self._clear,
@@ -162,6 +169,22 @@ class SlashCommands:
         for text in (*renewed.problems, *self._reloading.setup.sources.messages):
             if text not in renewed.messages:
                 self._screen.warning(text)
+
+    async def _allow(self, argument: str) -> None:
+        refuse_below_an_agent("/allow")
+        names = argument.split()
+        known = {*RULES, *(each.id for each in self._reloading.setup.guard_settings.rules)} - {*SELF_PROTECTION}
+        wrong = [name for name in names if name not in known]
+        if wrong or not names:
+            hint = f": there is no rule {wrong[0]!r}{did_you_mean(wrong[0], known)}" if wrong else ""
+            self._screen.error(f"say /allow RULE with the name of a guard's rule{hint}")
+            return
+        for name in names:
+            self._allow_once(name)
+        await self._reload("")
+        self._screen.print_line(
+            f"one call that meets {' and '.join(names)} is allowed; let the agent try again", "info"
+        )
 
     async def _trust(self, argument: str) -> None:
         await self._approve()
@@ -289,9 +312,10 @@ class SlashCommands:
     def be_cautious(self, level: Level | None = None) -> None:
         """Take a level of caution, by default the next one; the model learns of planning with the next message."""
         former, self._caution.level = self._caution.level, level or self._caution.following
-        for each, note in ((self._caution.level, BEGINS), (former, ENDS)):
-            if each == "plan":
-                self._host.note(note)
+        if self._caution.level == "plan" and not self._host.forget_note(ENDS):
+            self._host.note(BEGINS)
+        if former == "plan" and not self._host.forget_note(BEGINS):
+            self._host.note(ENDS)
         self._screen.print_line(_CAUTION[self._caution.level], "info")
 
     async def _quit(self, argument: str) -> None:

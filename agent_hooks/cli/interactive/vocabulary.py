@@ -12,6 +12,7 @@ COMMANDS = {
     "/hooks": "the hooks, in the order they run, guards, redaction, checkpoints, your answers; /hooks revoke N ends one",
     "/reload": "load the hooks and settings again; a change of their files does that by itself",
     "/trust": "read and approve hooks and settings of the project that wait for it",
+    "/allow": "let one call pass that this rule of a guard would stop: /allow RULE",
     "/resume": "go on with an earlier session",
     "/new": "begin another session",
     "/clear": "forget the conversation; its session stays on disk",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import NamedTuple
 
@@ -63,7 +63,7 @@ class Start(NamedTuple):
     no_session: bool = False
     go_on: bool = False
     resume: str | None = None
-    allow_once: tuple[str, ...] = ()
+    allow_once: Sequence[str] = ()
     trust_session: bool = False
     sources: TrustedSources | None = None
     required: bool = False

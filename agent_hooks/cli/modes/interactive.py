@@ -62,7 +62,9 @@ class Interactive:
 
     def __init__(self, start: Start, terminal: OwnTerminal) -> None:
         self._caution = Caution()
-        self._start = start._replace(more_guards=(self._caution,))
+        # The rules that `/allow` names too.
+        self._allowed = [*start.allow_once]
+        self._start = start._replace(more_guards=(self._caution,), allow_once=self._allowed)
         self._terminal = terminal
         self._left = anyio.Event()
         # Whether a slash command is under way.
@@ -139,6 +141,7 @@ class Interactive:
             self._caution,
             send=self._send,
             approve=self._approve,
+            allow=self._allowed.append,
             quit=self._left.set,
         )
         async with anyio.create_task_group() as tasks:
@@ -157,6 +160,9 @@ class Interactive:
                         own = own_command(self._start.prompt) is not None
                         self._submit(f" {self._start.prompt}" if own else self._start.prompt)
                     await self._left.wait()
+                    if self._caution.level == "plan":
+                        # The next start begins without it.
+                        self._commands.be_cautious("work")
                     self._screen.leaving()
                     saved = host.state().session_file is not None and bool(host.messages)
                 if saved:

@@ -32,6 +32,7 @@ from agent_hooks.cli.screen.results import (
 from agent_hooks.cli.screen.transcript import Transcript
 from agent_hooks.host.exchanges import summary_of
 from agent_hooks.pipeline.order import JudgedCall
+from agent_hooks.trust.policy import REMEDY
 from agent_hooks.ui.base import NotifyType
 from agent_hooks.ui.harmless import harmless, uncoloured
 from agent_hooks.values.content import (
@@ -46,6 +47,9 @@ from agent_hooks.values.content import (
 )
 
 STYLES = {"info": "cyan", "warning": "yellow", "error": "bold red", "answer": "magenta"}
+# The way to allow a blocked call once, in the remedy of a guard.
+_MORE = " --allow-once "
+_ONCE = f"agent-hooks run{_MORE}"
 MARKS = {"info": "i", "warning": "!", "error": "!", "answer": "?"}
 
 
@@ -144,9 +148,10 @@ class Conversation(TurnPrinter):
                     self.rule("summed up")
                     self.text(summary)
                 elif message.is_context and message.source is None:
-                    # A note about an act of the person, an own command for example.
-                    self._end_answer()
-                    self._note(message.sent)
+                    # The other notes tell the model of an act whose line is not in the session.
+                    if message.sent.startswith(OWN_NOTE):
+                        self._end_answer()
+                        self._note(message.sent)
                 else:
                     self.injected(message.sent, message.source)
             elif isinstance(message, AssistantMessage):
@@ -161,6 +166,10 @@ class Conversation(TurnPrinter):
                         self._print_call(Ended.from_result(call, results[call.id]))
         self._end_answer()
         self._last = ""
+
+    def warning(self, text: str) -> None:
+        """Print a warning; `/trust` is at hand here."""
+        super().warning(text.replace(f"read and approve: {REMEDY}", "read and approve: /trust"))
 
     def _note(self, text: str) -> None:
         """Print a text about an act of the person, in grey."""
@@ -249,7 +258,14 @@ class Conversation(TurnPrinter):
             self.print(Text())
         self._last = "call"
         # The diff has all that the input has.
-        self._print(outcome_line(call, seconds, short=bool(diff)))
+        line = outcome_line(call, seconds, short=bool(diff))
+        # The person need not leave for it.
+        start = line.plain.rfind(_ONCE)
+        if call.is_blocked and start >= 0:
+            line = Text.assemble(
+                line[:start], (line.plain[start:].replace(_ONCE, "/allow ").replace(_MORE, " "), "bold red")
+            )
+        self._print(line)
         self._unfold(lambda limits: indented(result_lines(call, diff, limits), self.columns))
 
     def _wait(self, call_id: str, status: str) -> None:

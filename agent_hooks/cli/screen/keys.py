@@ -122,6 +122,13 @@ def prompt_keys(prompt: PromptLine) -> KeyBindings:
     def _end(event: KeyPressEvent) -> None:
         prompt.leave()
 
+    def mark_before() -> int:
+        return prompt.pastes.mark_before(prompt.buffer.document.text_before_cursor)
+
+    @keys.add("backspace", filter=at_prompt & Condition(lambda: mark_before() > 0))
+    def _remove_mark(event: KeyPressEvent) -> None:
+        prompt.buffer.delete_before_cursor(mark_before())
+
     @keys.add(Keys.BracketedPaste, filter=at_prompt)
     def _paste(event: KeyPressEvent) -> None:
         text = event.data.replace("\r\n", "\n").replace("\r", "\n")

@@ -28,6 +28,12 @@ class Pastes:
         size = count(lines, "line") if lines > 1 else f"{len(text):,} characters"
         return f"[pasted text #{len(self._texts)}: {size}]"
 
+    @staticmethod
+    def mark_before(text: str) -> int:
+        """Return the length of the mark at the end of a text, 0 without one."""
+        match = re.search(rf"{_MARK.pattern}\Z", text)
+        return len(match[0]) if match else 0
+
     def whole(self, line: str) -> str:
         """Return a line with the texts in the place of their marks."""
 
