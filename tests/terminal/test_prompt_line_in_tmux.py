@@ -175,6 +175,25 @@ def test_below_an_agent_such_a_line_is_refused(
     assert not (command.project / "made").exists()
 
 
+@pytest.mark.behaviour("TM33", "TM34")
+def test_below_an_agent_nothing_is_loosened(
+    terminal: Terminal, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither by an approval nor for one call."""
+    monkeypatch.setenv("CLAUDECODE", "1")
+    command.trusted = False
+    command.add_hook("def register(api): pass\n")
+    tmux = terminal(columns=160)
+    tmux.start_agent("--no-session")
+    tmux.enter("/trust")
+    tmux.sees("a person runs it in a terminal that no agent has opened")
+    tmux.enter("/allow rm-rf")
+    tmux.sees("a person runs it in a terminal that no agent has opened", times=2)
+    tmux.enter("@bash rm -rf /usr")
+    tmux.sees("blocked: removes a tree by force")
+    assert "count from now on" not in tmux.history()
+
+
 @pytest.mark.behaviour("TM24")
 def test_a_session_goes_on_with_its_model_and_can_be_chosen(
     terminal: Terminal, command: Command, server: ModelServer
