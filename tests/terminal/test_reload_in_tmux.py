@@ -62,6 +62,6 @@ def test_reload_says_each_time_that_a_changed_hook_waits_for_approval(terminal: 
     hook.write_text(dedent(GATE.format("mended")))
     for times in (1, 2):
         tmux.enter("/reload")
-        tmux.sees("read and approve: agent-hooks trust", times=times)
+        tmux.sees("read and approve: /trust", times=times)
     tmux.enter("@bash echo one")
     tmux.sees("by the old gate")
