@@ -68,7 +68,7 @@ def _with_model(start: Start, used: str | None) -> Start:
 def model_of_session(used: str | None) -> Model | None:
     """Return the model that a session was used with, if that is a real one which can be opened here.
 
-    Else another model goes on, and a warning says so.
+    Where this returns `None`, the present model goes on, and the host warns of that.
     """
     if used is None or used.partition(":")[0] not in KEY_VARIABLES:
         return None

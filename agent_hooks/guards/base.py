@@ -124,6 +124,8 @@ class Run(Struct, frozen=True):
 DEFAULT_OPTIONS = GuardOptions()
 SELF_PROTECTION = ("guard-settings", "write-guard-settings")
 """The rules that keep an agent from changing its hooks."""
+# The command that allows one call, and its option for each rule.
+_RUN, _ONCE = "agent-hooks run", " --allow-once "
 
 
 class Finding(Struct, frozen=True):
@@ -174,6 +176,12 @@ def remedy(*rules: str) -> str:
     """Return how a person allows the calls that some rules stop; the person reads it, and no model."""
     if set(rules) <= set(SELF_PROTECTION):
         return "only a person does this; to let the agent change hooks for a limited time: agent-hooks unlock 15m"
-    options = " ".join(f"--allow-once {rule}" for rule in dict.fromkeys(rules) if rule not in SELF_PROTECTION)
-    always, once = "guards.exceptions in .agent/settings.json", f"agent-hooks run {options}"
+    options = "".join(f"{_ONCE}{rule}" for rule in dict.fromkeys(rules) if rule not in SELF_PROTECTION)
+    always, once = "guards.exceptions in .agent/settings.json", f"{_RUN}{options}"
     return f"a person can allow it: {always}, or once: {once}"
+
+
+def at_prompt(remedy: str) -> str:
+    """Return a remedy as a person carries it out at the prompt of interactive mode, without leaving it."""
+    before, run, options = remedy.rpartition(f"{_RUN}{_ONCE}")
+    return f"{before}/allow {options.replace(_ONCE, ' ')}" if run else remedy

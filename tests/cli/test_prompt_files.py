@@ -15,8 +15,9 @@ pytestmark = pytest.mark.behaviour("TM29")
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
-    """Give a directory with an agent home and a project."""
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give a directory with a home, an agent home in it, and a project."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
     for each in ("home/.agent/commands", "home/.claude/commands", "project/.agent/commands", "project/part"):
         (tmp_path / each).mkdir(parents=True)
     return tmp_path

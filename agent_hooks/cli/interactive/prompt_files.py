@@ -33,7 +33,7 @@ class PromptFiles:
     def __init__(self, home: str, top: str, cwd: str, hide: Callable[[str], str]) -> None:
         self._top = top
         self._hide = hide
-        user = os.path.dirname(home)
+        user = os.path.expanduser("~")
         # Those of the person come first, so that no project takes their names.
         self._own = [os.path.join(home, COMMANDS_DIRECTORY), os.path.join(user, ".claude", COMMANDS_DIRECTORY)]
         tops = dict.fromkeys((cwd, top))

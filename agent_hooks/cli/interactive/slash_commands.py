@@ -250,7 +250,7 @@ class SlashCommands:
             (index, entry, entry.message)
             for index, entry in enumerate(self._host.entries)
             if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage)
-            # A hook's text about a prompt is none: a branch before it would begin after the prompt.
+            # A hook's text about a prompt is no message: a branch before it would begin after the prompt.
             if not entry.message.is_context
         ]
 

@@ -40,7 +40,7 @@ class PromptCompleter(Completer):
     """Completes the prompt line: while a command, its argument or a path is typed, and with Tab.
 
     `commands`: returns the slash commands in a thread, with a few words about each; `arguments`: those of some commands;
-    `tools`: the names that may follow `@` at the beginning of a line, before the `files`, or alone with `only_tools`.
+    `tools`: the names that may follow `@` at the beginning of a line, behind the `files`, or alone with `only_tools`.
     """
 
     def __init__(

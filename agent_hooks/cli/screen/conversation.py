@@ -30,6 +30,7 @@ from agent_hooks.cli.screen.results import (
     thought_lines,
 )
 from agent_hooks.cli.screen.transcript import Transcript
+from agent_hooks.guards.base import at_prompt
 from agent_hooks.host.exchanges import summary_of
 from agent_hooks.pipeline.order import JudgedCall
 from agent_hooks.trust.policy import REMEDY
@@ -47,9 +48,6 @@ from agent_hooks.values.content import (
 )
 
 STYLES = {"info": "cyan", "warning": "yellow", "error": "bold red", "answer": "magenta"}
-# The way to allow a blocked call once, in the remedy of a guard.
-_MORE = " --allow-once "
-_ONCE = f"agent-hooks run{_MORE}"
 MARKS = {"info": "i", "warning": "!", "error": "!", "answer": "?"}
 
 
@@ -169,7 +167,7 @@ class Conversation(TurnPrinter):
 
     def warning(self, text: str) -> None:
         """Print a warning; `/trust` is at hand here."""
-        super().warning(text.replace(f"read and approve: {REMEDY}", "read and approve: /trust"))
+        super().warning(f"{text.removesuffix(REMEDY)}/trust" if text.endswith(REMEDY) else text)
 
     def _note(self, text: str) -> None:
         """Print a text about an act of the person, in grey."""
@@ -258,14 +256,7 @@ class Conversation(TurnPrinter):
             self.print(Text())
         self._last = "call"
         # The diff has all that the input has.
-        line = outcome_line(call, seconds, short=bool(diff))
-        # The person need not leave for it.
-        start = line.plain.rfind(_ONCE)
-        if call.is_blocked and start >= 0:
-            line = Text.assemble(
-                line[:start], (line.plain[start:].replace(_ONCE, "/allow ").replace(_MORE, " "), "bold red")
-            )
-        self._print(line)
+        self._print(outcome_line(call, seconds, short=bool(diff), remedy=at_prompt))
         self._unfold(lambda limits: indented(result_lines(call, diff, limits), self.columns))
 
     def _wait(self, call_id: str, status: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -214,10 +214,13 @@ class JsonScreen(Screen):
         self._stdout.write(to_json(event).decode() + "\n")
 
 
-def outcome_line(call: Ended, seconds: float | None = None, *, short: bool = False) -> Text:
+def outcome_line(
+    call: Ended, seconds: float | None = None, *, short: bool = False, remedy: Callable[[str], str] = str
+) -> Text:
     """Return the line with a call and its outcome.
 
-    `seconds`: `None` where they are not known; `short`: with its main argument only.
+    `seconds`: `None` where they are not known; `short`: with its main argument only; `remedy`: returns the way to allow a
+    blocked call in the words of the place.
     """
     shown = _main(call) if short else call.input
     line = Text(f"• {harmless(call_line(call.name, _with_breaks(call.name, shown)))}")
@@ -227,9 +230,8 @@ def outcome_line(call: Ended, seconds: float | None = None, *, short: bool = Fal
     if call.is_blocked:
         word = "not run" if call.detail("cause") == "schema" else "blocked"
         # The reason comes from the output, where redaction has hidden the secrets.
-        remedy = call.detail("remedy")
-        reason = call.refusal or call.detail("reason")
-        line.append(harmless(f"{word}: {reason}{f'; {remedy}' if remedy else ''}"), "bold red")
+        reason, way = call.refusal or call.detail("reason"), remedy(call.detail("remedy"))
+        line.append(harmless(f"{word}: {reason}{f'; {way}' if way else ''}"), "bold red")
     elif is_aborted(call.output):
         line.append(f"stopped{took}", "yellow")
     elif call.output.is_error:

@@ -72,9 +72,8 @@ class PromptScreen(Conversation):
 
     `submit` gets each line that the person sends.  `abort` is called for Esc, and returns whether there was work;
     `withdraw` is called for Up while messages wait, and returns them; `leave` is called for Ctrl-D and for Ctrl-C twice,
-    `next_caution` for Shift-Tab.
-    `completer` completes the prompt line; `facts` returns the parts of the line below the prompt; `name`: of the project,
-    for the title.
+    `next_caution` for Shift-Tab.  `completer` completes the prompt line; `facts` returns the parts of the line below the
+    prompt; `name`: of the project, for the title.
     """
 
     def __init__(
@@ -374,7 +373,7 @@ class PromptScreen(Conversation):
         dialog.on_close = closed.set
         if not self._app.is_running:  # the terminal is gone
             dialog.close(None)
-        # A person who reads must not miss it; an editor is left to them, because it has their text.
+        # A person who reads in the pager must not miss the dialog.  An editor goes on, because it has the person's text.
         self._foreground.end_pager()
         self._dialog = dialog
         self._alerts.show("question")
