@@ -18,6 +18,8 @@ MISSING = shutil.which("tmux") is None
 PYTHON = shlex.quote(sys.executable)
 # A part of the line below the prompt.
 FACTS = " · "
+# The beginning of the window's title while the agent waits for the person.
+RESTS = "agent-hooks: "
 PROGRAM = f"{PYTHON} -m agent_hooks"
 
 
@@ -95,6 +97,11 @@ class Tmux:
         self.until(lambda screen: end in "".join(screen.split()), f"the echo of {text!r}")
         self.press("Enter")
 
+    def command(self, text: str) -> None:
+        """Enter a slash command that is refused while the agent works, once it has ended its work."""
+        self.rests()
+        self.enter(text)
+
     def start_agent(self, *args: str) -> None:
         """Start the interactive mode; `left with CODE` marks its end."""
         # The screen may show an earlier start.
@@ -141,6 +148,13 @@ class Tmux:
             return screen.endswith(text) or (FACTS in last and above.rstrip().endswith(text))
 
         return self.until(ends, f"{text!r} at the end")
+
+    def rests(self) -> None:
+        """Wait until the agent has ended its work, which the title of the window shows."""
+        end = time.monotonic() + self.patience
+        while not (title := self._do("display-message", "-p", "#{pane_title}")).startswith(RESTS):
+            assert time.monotonic() < end, f"waited for the end of the work, but the title is {title!r}"
+            time.sleep(self.pause)
 
     def lacks(self, text: str) -> str:
         """Wait until a text is on screen no more, and return the screen."""

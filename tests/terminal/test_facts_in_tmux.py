@@ -35,7 +35,7 @@ def test_status_and_the_line_below_the_prompt_tell_how_full_the_context_is(
         assert "50 % of the 128,000 that the model takes" in screen
         before = spent(screen)
         assert f"directory  {command.project}" in tmux.history()
-        tmux.enter("/compact")
+        tmux.command("/compact")
         screen = tmux.sees("tokens before, ")
         assert "summed up the older part: 64," in screen
         tmux.enter("/status")

@@ -65,7 +65,7 @@ def test_a_whole_afternoon(terminal: Terminal, command: Command) -> None:
     tmux.sees("Esc aborts")
     tmux.press("Escape")
     tmux.sees("aborted")
-    tmux.enter("/branch")
+    tmux.command("/branch")
     tmux.asks("Go back before which message?")
     tmux.press("Up", "Up", "Up")
     tmux.until(lambda screen: "good afternoon" in chosen(screen), "the first message")
@@ -75,7 +75,7 @@ def test_a_whole_afternoon(terminal: Terminal, command: Command) -> None:
     tmux.type(", again")
     tmux.press("Enter")
     tmux.sees("good afternoon, again", times=2)
-    tmux.enter("/resume")
+    tmux.command("/resume")
     screen = tmux.asks("Which session?")
     assert "good afternoon (1" in chosen(screen)
     tmux.press("Enter")
@@ -86,7 +86,7 @@ def test_a_whole_afternoon(terminal: Terminal, command: Command) -> None:
     assert tmux.shell("stty -g") == modes
 
     tmux.start_agent()
-    tmux.enter("/resume")
+    tmux.command("/resume")
     tmux.asks("Which session?")
     tmux.press("Down")
     tmux.until(lambda screen: "good afternoon (1" in chosen(screen), "the session with most in it")
@@ -396,12 +396,12 @@ def test_a_cancelled_action_says_who_cancelled_it_and_changes_nothing(terminal: 
     for action in ("/clear", "/new"):
         tmux.enter(action)
         tmux.sees(f"> {action}\n! nothing changed: cancelled by .agent/hooks/hook.py: not today")
-    tmux.enter("/branch")
+    tmux.command("/branch")
     tmux.asks("Go back before which message?")
     tmux.press("Enter")
     tmux.sees("nothing changed", times=3)
     tmux.ends_with("\n>")
-    tmux.enter("/branch")
+    tmux.command("/branch")
     tmux.until(lambda screen: "remember me" in chosen(screen), "the message, still there")
 
 
