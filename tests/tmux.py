@@ -58,6 +58,7 @@ class Tmux:
         )
         self._leader = self._do("display-message", "-p", "#{pane_pid}").strip()
         self._do("set-option", "-g", "escape-time", "0")
+        self._do("set-option", "-s", "set-clipboard", "on")
         self.until(lambda screen: screen.startswith("$"), "the shell")
         self.enter(f'agent() {{ {PROGRAM} "$@"; echo left with $?; }}; clear')
         self.until(lambda screen: screen.strip() == "$", "an empty screen")
@@ -117,6 +118,10 @@ class Tmux:
         self.enter(f"{{ {command}; }} >{part} 2>&1; mv {part} {whole}")
         self.until(lambda screen: whole.exists(), f"the end of {command!r}")
         return whole.read_text()
+
+    def clipboard(self) -> str:
+        """Return the text that a program has put into the terminal's clipboard."""
+        return self._do("show-buffer")
 
     def resize(self, columns: int, rows: int) -> None:
         """Make the terminal another size."""

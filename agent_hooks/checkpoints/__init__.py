@@ -19,7 +19,7 @@ from agent_hooks.checkpoints.restore import Change, Diff, Kept, Restored, diff, 
 from agent_hooks.checkpoints.snapshot import Skipped, printable
 from agent_hooks.checkpoints.store import MAX_FILE_SIZE, Checkpoint, create, find_for_branch, ignored, inherit, prune
 from agent_hooks.checkpoints.store import list_checkpoints as list  # noqa: A004  # read as checkpoints.list(...)
-from agent_hooks.checkpoints.turns import Turn, turn_diff, turns
+from agent_hooks.checkpoints.turns import Turn, session_diff, turn_diff, turns
 from agent_hooks.checkpoints.undoing import REDO, Undone, UndoPlan, plan_redo, plan_undo, take_back
 
 __all__ = [
@@ -46,6 +46,7 @@ __all__ = [
     "printable",
     "prune",
     "restore",
+    "session_diff",
     "take_back",
     "turn_diff",
     "turns",

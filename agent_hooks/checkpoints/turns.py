@@ -191,9 +191,25 @@ async def turn_diff(cwd: str | PathLike[str], number: int) -> str:
     turn = next((each for each in history.turns if each.number == number), None)
     if turn is None:
         raise CheckpointError(no_such_turn(number, len(history.countable())))
+    return await _diff_of(worktree, history, {turn.work.turn})
+
+
+async def session_diff(cwd: str | PathLike[str], sessions: Collection[str]) -> str:
+    """Return the changes that all turns of some sessions have made, in the form of `git diff`; empty without any.
+
+    `sessions`: their ids.  Raises `CheckpointError`.
+    """
+    worktree = await open_worktree(cwd)
+    history = await read_now(worktree, cwd)
+    mine = {turn.work.turn for turn in history.countable() if turn.work.session_id in sessions}
+    return await _diff_of(worktree, history, mine) if mine else ""
+
+
+async def _diff_of(worktree: Worktree, history: History, turns: Collection[str]) -> str:
+    """Return the edits of some turns that were not taken back, from the first to the last one of each path."""
     mine: dict[str, list[Edit]] = {}
     for edit in history.edits:
-        if turn.work.turn in edit.owners - history.takers(edit):
+        if not (edit.owners - history.takers(edit)).isdisjoint(turns):
             mine.setdefault(edit.path, []).append(edit)
     one = await _tree_of(worktree, {path: edits[0].old for path, edits in mine.items()})
     other = await _tree_of(worktree, {path: edits[-1].new for path, edits in mine.items()})

@@ -5,12 +5,12 @@ from __future__ import annotations
 import anyio
 import click
 
-from agent_hooks.cli.interactive.labels import labelled
+from agent_hooks.cli.interactive.labels import session_option
 from agent_hooks.cli.modes.base import Start
 from agent_hooks.cli.session_check import TITLE, SessionCheck, question
 from agent_hooks.cli.streams import can_show_question
 from agent_hooks.cli.trusting import confirm
-from agent_hooks.errors import AgentHooksError, count
+from agent_hooks.errors import AgentHooksError
 from agent_hooks.host.model import Model
 from agent_hooks.host.models import open_model
 from agent_hooks.host.models.keys import KEY_VARIABLES
@@ -52,7 +52,7 @@ def _chosen(start: Start) -> str:
         raise click.UsageError("--resume without a path lets a person choose at a terminal; give the path of a session")
     if not sessions:
         raise click.UsageError(f"there is no session to go on with in {start.sessions_home}")
-    options = [labelled(each.written, each.first_text, f" ({count(each.messages, 'message')})") for each in sessions]
+    options = [session_option(each) for each in sessions]
     index = anyio.run(TerminalUI().choose, "Which session?", options)
     if index is None:
         raise click.Abort

@@ -117,11 +117,15 @@ def ask(
 
 
 def tell_approved(project: ProjectTrust) -> None:
-    """Say that a set was approved, and which of its hooks cannot be loaded: such a hook blocks every tool call."""
+    """Say that a set was approved, and which of its hooks cannot be loaded: it blocks all calls of a new session."""
     say_done(f"approved: {_summary(project)}")
     facts = set_facts(project.found)
     if broken := [one_line(each.name) for each in facts if each.role == "hook" and each.of("refused")]:
-        say(f"{', '.join(broken)}: cannot be loaded, so every tool call is blocked until it is mended: {CHECK}")
+        names = ", ".join(broken)
+        say(
+            f"{names}: cannot be loaded, so each new session blocks every tool call until it is mended, and a running "
+            f"one keeps its former version: {CHECK}"
+        )
 
 
 def _summary(project: ProjectTrust) -> str:

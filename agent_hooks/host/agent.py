@@ -191,9 +191,13 @@ class Agent:
         """Give the model a text before the next prompt, about an act that the person knows already."""
         self._notes.append(text)
 
+    def has_note(self, text: str) -> bool:
+        """Tell whether a text waits for the next prompt."""
+        return text in self._notes
+
     def forget_note(self, text: str) -> bool:
         """Forget a text that waits; return whether there was one."""
-        there = text in self._notes
+        there = self.has_note(text)
         self._notes = [each for each in self._notes if each != text]
         return there
 

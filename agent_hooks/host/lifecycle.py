@@ -192,6 +192,10 @@ class SessionHost:
         """Give the model a text before the next prompt, about a thing that the person has just done and seen."""
         self._agent.note(text)
 
+    def has_note(self, text: str) -> bool:
+        """Tell whether the model has not got a text yet."""
+        return self._agent.has_note(text)
+
     def forget_note(self, text: str) -> bool:
         """Take a text back that the model has not got yet; return whether there was one."""
         return self._agent.forget_note(text)

@@ -12,6 +12,8 @@ from agent_hooks.values.content import Usage
 
 # Our names of the providers that have prices → the names in the table.
 _PROVIDERS = {"anthropic": "anthropic", "openai": "openai", "openai-responses": "openai", "google": "google"}
+# Models of others that the provider sells by another API than ours.
+_FOREIGN = {"google": "claude-"}
 
 
 class Prices:
@@ -51,11 +53,14 @@ class Prices:
         """Return the window of a model in tokens, `None` when it is not known."""
         return None if self._table is None else window_of(provider, model)
 
-    def names(self, provider: str) -> list[str]:
-        """Return the models of a provider of the table that are not deprecated."""
+    def names(self, provider: str, window: int) -> list[str]:
+        """Return the models of a provider of the table that are not deprecated, and take so many tokens at least."""
         found = self._table.data_snapshot.get_snapshot().providers
+        models = [model for each in found if each.id == provider for model in each.models if not model.deprecated]
         return sorted(
-            model.id for each in found if each.id == provider for model in each.models if not model.deprecated
+            model.id
+            for model in models
+            if (model.context_window or 0) >= window and not model.id.startswith(_FOREIGN.get(provider, "\0"))
         )
 
 
@@ -72,9 +77,12 @@ def window_of(provider: str, model: str) -> int | None:
     return found.context_window
 
 
-def model_names(provider: str) -> list[str]:
-    """Return the models of a provider that the table knows, without those that it calls deprecated."""
+def model_names(provider: str, window: int = 0) -> list[str]:
+    """Return the models of a provider that the table knows, without those that it calls deprecated.
+
+    `window`: the tokens that a model takes at least; where the table does not know them, the model counts as a small one.
+    """
     prices = Prices()
     if provider not in _PROVIDERS or not prices.load():
         return []
-    return prices.names(_PROVIDERS[provider])
+    return prices.names(_PROVIDERS[provider], window)

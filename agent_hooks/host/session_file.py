@@ -5,8 +5,8 @@ from __future__ import annotations
 import gc
 import os
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -41,13 +41,14 @@ class ReadEntries(NamedTuple):
 class SessionSummary(NamedTuple):
     """A session in the list that a person chooses from.
 
-    `written`: the time of the last write, ISO 8601; `first_text`: the first prompt; `messages`: how many there are;
-    `session_id`: the id in the header.
+    `written`: the time of the last write, ISO 8601; `first_text`, `last_text`: the first prompt and the last one;
+    `messages`: how many there are; `session_id`: the id in the header.
     """
 
     path: str
     written: str
     first_text: str
+    last_text: str
     messages: int
     session_id: str
 
@@ -161,12 +162,29 @@ def _summary(path: Path) -> tuple[int, SessionSummary] | None:
                 messages += isinstance(entry, MessageEntry)
                 if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage):
                     text = entry.message.sent
-                    messages += (b"\n" + file.read()).count(b'\n{"type":"message"')
+                    rest = [line for line in file if line.startswith(b'{"type":"message"')]
                     written = os.fstat(file.fileno()).st_mtime_ns
                     return written, SessionSummary(
-                        str(path), datetime.fromtimestamp(written / 1e9, UTC).isoformat(), text, messages, header.id
+                        path=str(path),
+                        written=datetime.fromtimestamp(written / 1e9, UTC).isoformat(),
+                        first_text=text,
+                        last_text=_last_prompt(rest) or text,
+                        messages=messages + len(rest),
+                        session_id=header.id,
                     )
     except (OSError, *_MALFORMED):
         # Not a session to list; opening it gives the reason.
         pass
     return None
+
+
+def _last_prompt(lines: Sequence[bytes]) -> str:
+    """Return the last prompt in the lines of messages, empty without one; a line that cannot be read is left out."""
+    for line in reversed(lines):
+        if b'"role":"user"' in line:
+            with suppress(*_MALFORMED):
+                entry = _decoder.decode(line)
+                message = entry.message if isinstance(entry, MessageEntry) else None
+                if isinstance(message, UserMessage) and not message.is_context:
+                    return message.sent
+    return ""

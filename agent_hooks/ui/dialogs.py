@@ -5,7 +5,9 @@ A `Dialog` has the widgets of prompt_toolkit and the person's answer.  It is sho
 
 from __future__ import annotations
 
+from asyncio import TimerHandle
 from collections.abc import Callable, Sequence
+from time import monotonic
 from typing import Any, NamedTuple
 
 from prompt_toolkit.application import Application, get_app
@@ -24,6 +26,10 @@ from agent_hooks.ui.harmless import harmless
 
 MOMENT = 0.3
 """Seconds after a dialog comes up in which no key counts: the person may still be typing for the prompt line."""
+PAUSE = 0.5
+"""Seconds without another key, before and after a digit, in which it chooses its option: else it is part of a text."""
+MOST_NUMBERED = 9
+"""The most options of a list that are numbered."""
 KEYS_LIST = "↑↓ Enter, Esc cancels"
 KEYS_QUESTION = "↑↓ Enter, Esc stops the agent"
 KEYS_LINE = "Enter, Esc cancels"
@@ -114,20 +120,28 @@ class Dialog:
 
 
 class ListDialog(Dialog):
-    """A list, with the arrow keys; a small terminal scrolls it."""
+    """A list, with the arrow keys, and numbers if one digit can name each option; a small terminal scrolls it."""
 
     answer: int | None
     keys_hint = KEYS_LIST
 
     def __init__(self, title: str, options: Sequence[Option], *, message: str = "", selected: int = 0) -> None:
         super().__init__(title, message)
-        self._labels = [" ".join(harmless(option.label).split()) for option in options]
+        numbered = len(options) <= MOST_NUMBERED
+        self._labels = [
+            f"{number}. " * numbered + " ".join(harmless(option.label).split())
+            for number, option in enumerate(options, 1)
+        ]
         self._previews = [harmless(option.preview or option.label).expandtabs(4) for option in options]
         self._has_preview = [bool(option.preview) or "\n" in option.label for option in options]
         self.selected = selected
         self._preview_scroll = self._preview_hidden = 0
         # The person still types for the prompt line, and may not have noticed the list yet.
         self._typing = False
+        self._typed_at = -PAUSE
+        # The timer of a digit that has been pressed, and the option that was selected before it.
+        self._digit: TimerHandle | None = None
+        self._before_digit = selected
         last = len(options) - 1
         for key, move in {"up": -1, "c-p": -1, "down": 1, "c-n": 1}.items():
             self.keys.add(key)(self._mover(move))
@@ -135,6 +149,8 @@ class ListDialog(Dialog):
         self.keys.add("end")(lambda event: self._select(last))
         self.keys.add("enter")(lambda event: self._enter())
         self.keys.add("<any>")(self._other_key)
+        for number in range(1, len(options) + 1) if numbered else ():
+            self.keys.add(str(number))(self._digit_of(number - 1))
         control = FormattedTextControl(self._fragments, focusable=True, key_bindings=self.keys, show_cursor=False)
         self.container = self.focus = Window(control, dont_extend_height=True)
 
@@ -143,13 +159,37 @@ class ListDialog(Dialog):
         return lambda event: self._select(max(0, min(self.selected + by, len(self._labels) - 1)))
 
     def _select(self, index: int) -> None:
+        self._forget_digit()
         self.selected, self._preview_scroll, self._typing = index, 0, False
+
+    def _digit_of(self, index: int) -> Callable[[KeyPressEvent], None]:
+        """Return what a digit does: it selects an option, and chooses it unless another key follows soon."""
+
+        def press(event: KeyPressEvent) -> None:
+            if monotonic() - self._typed_at < PAUSE or self._digit is not None or event.app.loop is None:
+                self._other_key(event)
+                return
+            before = self.selected
+            self._select(index)
+            self._before_digit = before
+            self._digit = event.app.loop.call_later(PAUSE, self.close, index)
+
+        return press
+
+    def _forget_digit(self) -> None:
+        if self._digit is not None:
+            self._digit.cancel()
+        self._digit = None
 
     def _ignore(self, event: KeyPressEvent) -> None:
         self._other_key(event)
 
     def _other_key(self, event: KeyPressEvent) -> None:
-        self._typing |= event.data.isprintable()
+        if event.data.isprintable():
+            if self._digit is not None:
+                # It began a text for the prompt line.
+                self._select(self._before_digit)
+            self._typing, self._typed_at = True, monotonic()
 
     def _enter(self) -> None:
         """Choose the selected option, unless the Enter comes after a letter: then it was for the prompt line."""
@@ -215,14 +255,18 @@ WHY = "No, and say why"
 
 
 class QuestionDialog(ListDialog):
-    """The question about a tool call, with the answers that it offers, No first; the last one is No with a reason."""
+    """The question about a tool call, with the answers that it offers, No first; the last one is No with a reason.
+
+    `further`: the words of one more Yes, which stands before the last one.
+    """
 
     keys_hint = KEYS_QUESTION
 
-    def __init__(self, question: Question) -> None:
-        labels = [*(LABELS[choice] for choice in question.answers), WHY]
+    def __init__(self, question: Question, further: str = "") -> None:
+        labels = [*(LABELS[choice] for choice in question.answers), *filter(None, [further]), WHY]
         super().__init__(question.title, [Option(label) for label in labels], message=question.about)
         self._question = question
+        self._last = len(labels) - 1
         self._command = question.command.expandtabs(4).split("\n") if question.command else []
         self._diff = harmless(question.diff).expandtabs(4).split("\n") if question.diff else []
 
@@ -246,11 +290,16 @@ class QuestionDialog(ListDialog):
     @property
     def wants_reason(self) -> bool:
         """Whether the person chose No and wants to say why."""
-        return self.answer == len(self._question.answers)
+        return self.answer == self._last
+
+    @property
+    def is_further(self) -> bool:
+        """Whether the person chose the further Yes."""
+        return self.answer == len(self._question.answers) and not self.wants_reason
 
     @property
     def choice(self) -> Choice | None:
-        """The chosen answer; `None` when the person cancelled or wants to say why."""
+        """The chosen answer of those that the question offers; `None` for any other."""
         answers = self._question.answers
         return answers[self.answer] if self.answer is not None and self.answer < len(answers) else None
 

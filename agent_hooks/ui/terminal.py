@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import Literal, Protocol, TextIO, cast
+from typing import Literal, NamedTuple, Protocol, TextIO, cast
 
 import anyio
 from prompt_toolkit.application import Application
@@ -21,7 +21,7 @@ from prompt_toolkit.styles import Style
 
 from agent_hooks.concurrency.lanes import Lane
 from agent_hooks.errors import sendable
-from agent_hooks.ui.base import NO_AND_STOP, Answer, NotifyType, Question
+from agent_hooks.ui.base import NO_AND_STOP, ONCE, Answer, NotifyType, Question
 from agent_hooks.ui.charset import shown_in
 from agent_hooks.ui.dialogs import LABELS, Dialog, LineDialog, ListDialog, Option, QuestionDialog
 from agent_hooks.ui.fitting import cut
@@ -43,15 +43,25 @@ class Stage(Protocol):
         """Show a line that stays on screen; from any thread."""
 
 
+class Further(NamedTuple):
+    """One more Yes in a question about a call: its words, and a function that is called when the person chooses it."""
+
+    label: str
+    chosen: Callable[[], object]
+
+
 class TerminalUI:
     """Asks the person at the terminal: dialogs wait for one another, first in, first out.
 
     Esc and Ctrl-C cancel a dialog, and so does the cancellation of its handler.  Without a `stage`, each dialog has the
-    terminal to itself.
+    terminal to itself.  `further`: returns one more Yes for some questions about a call.
     """
 
-    def __init__(self, stage: Stage | None = None) -> None:
+    def __init__(
+        self, stage: Stage | None = None, *, further: Callable[[Question], Further | None] = lambda question: None
+    ) -> None:
         self._stage = OwnScreen() if stage is None else stage
+        self._further = further
         self._lane = Lane()
 
     async def select(self, title: str, options: list[str]) -> str | None:
@@ -62,16 +72,18 @@ class TerminalUI:
 
     async def confirm(self, title: str, message: str) -> bool:
         """Ask yes or no.  No is selected at first, so that a key for the prompt line allows nothing."""
-        yes_no = [Option("Yes"), Option("No")]
-        index = await self.choose(title, yes_no, message=message, selected=1)
-        self._record(title, None if index is None else yes_no[index].label)
-        return index == 0
+        answers = [Option("No"), Option("Yes")]
+        index = await self.choose(title, answers, message=message)
+        self._record(title, None if index is None else answers[index].label)
+        return index == 1
 
     async def ask(self, question: Question) -> Answer:
         """Ask about a tool call.  No is selected at first; Esc is No and ends the run, and just No at the reason."""
-        dialog = QuestionDialog(question)
         text = ""
         async with self._turn():
+            # An answer to a question before this one may have changed it.
+            further = self._further(question)
+            dialog = QuestionDialog(question, further.label if further else "")
             await self._stage.show(dialog)
             if dialog.wants_reason:
                 # No other dialog comes between the question and its reason.
@@ -81,6 +93,10 @@ class TerminalUI:
         if dialog.answer is None:
             self._record(question.title, "No, and stop")
             return NO_AND_STOP
+        if further and dialog.is_further:
+            self._record(question.title, further.label)
+            further.chosen()
+            return ONCE
         answer = Answer(dialog.choice or "no", text)
         self._record(question.title, LABELS[answer.choice] + (f": {answer.text}" if answer.text else ""))
         return answer

@@ -391,6 +391,23 @@ async def test_the_diff_of_a_turn_shows_its_changes_alone(repo: Path) -> None:
         await checkpoints.turn_diff(repo, 3)
 
 
+async def test_the_diff_of_sessions_leaves_out_others_and_all_that_was_taken_back(repo: Path) -> None:
+    """A file that several turns have changed is one change, from the first to the last."""
+    mine, other = Agent(repo, "mine"), Agent(repo, "other")
+    assert await checkpoints.session_diff(repo, {"mine"}) == ""
+    await mine.turn("one", "echo one > tracked")
+    await other.turn("foreign", "echo foreign > theirs")
+    await mine.turn("two", "echo two > tracked")
+    await mine.turn("three", "echo three > third")
+    await checkpoints.take_back(repo, await checkpoints.plan_undo(repo))
+    patch = await checkpoints.session_diff(repo, {"mine"})
+    assert patch.count("diff --git") == 1
+    assert "+two\n" in patch
+    assert "-one" not in patch
+    both = await checkpoints.session_diff(repo, {"mine", "other"})
+    assert both.count("diff --git") == 2
+
+
 # ---- bad input -------------------------------------------------------------------------------------------------------
 
 

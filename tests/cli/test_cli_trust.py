@@ -357,7 +357,9 @@ def test_an_approved_hook_that_cannot_be_loaded_is_named(command: Command) -> No
     done = command("trust", "--yes").stderr
     assert "DOES NOT LOAD" in done
     assert "IS REFUSED" not in done
-    assert ".agent/hooks/hook.py: cannot be loaded, so every tool call is blocked until it is mended" in done
+    assert (
+        ".agent/hooks/hook.py: cannot be loaded, so each new session blocks every tool call until it is mended" in done
+    )
     assert "hook not loaded, so every tool call is blocked" in command("run", "--no-session", "@ls").stderr
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent_hooks.cli.interactive.candidates import models
+from agent_hooks.cli.interactive.candidates import models, models_at_hand
 from agent_hooks.host.prices import Prices, model_names
 from agent_hooks.values.content import Usage
 
@@ -23,6 +23,19 @@ def test_the_table_knows_models_and_their_prices() -> None:
     assert prices.of("google", "gemini-2.5-pro", Usage(input_tokens=1, output_tokens=1, cache_read_tokens=5)) is None
     assert "claude-sonnet-4-5" in model_names("anthropic")
     assert model_names("puppet") == []
+
+
+@pytest.mark.behaviour("TM36")
+def test_a_person_chooses_between_the_models_that_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the providers with a key; models with a small window, and those of other makers, are left out."""
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    assert models_at_hand() == ["puppet"]
+    monkeypatch.setenv("GOOGLE_API_KEY", "a-key")
+    found = models_at_hand()
+    assert "google:gemini-2.5-flash" in found
+    assert {name.partition(":")[0] for name in found} == {"puppet", "google"}
+    assert not [name for name in found if "claude" in name or "embedding" in name]
 
 
 @pytest.mark.anyio

@@ -17,10 +17,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prompt_toolkit.utils import get_cwidth
 
 from agent_hooks import SessionError, ToolResultMessage, UserMessage
+from agent_hooks.cli.interactive.labels import session_option
 from agent_hooks.host.session import Session
-from agent_hooks.host.session_file import list_sessions
+from agent_hooks.host.session_file import SessionSummary, list_sessions
 from agent_hooks.values.wire import to_json
 
 
@@ -317,11 +319,36 @@ def test_sessions_are_listed_the_last_used_first(project: Path) -> None:
     os.mkfifo(first.parent / "pipe.jsonl")  # not waited for
     os.utime(second, (5, 5))
     found = list_sessions(str(project))
-    assert [(each.path, each.first_text, each.messages) for each in found] == [
-        (str(first), "one", 2),
-        (str(second), "two", 1),
+    assert [(each.path, each.first_text, each.last_text, each.messages) for each in found] == [
+        (str(first), "one", "more", 2),
+        (str(second), "two", "two", 1),
     ]
     assert found[1].written == "1970-01-01T00:00:05+00:00"
+
+
+@pytest.mark.behaviour("TM37")
+def test_the_last_prompt_is_one_of_the_person(project: Path) -> None:
+    """Neither a text of a hook nor an unfinished line; a session goes on being listed."""
+    path = written(project, "one", "two\nlines")
+    session = Session.open(path, str(project))
+    session.add_message(UserMessage(content="a note", timestamp=5, is_context=True))
+    session.close()
+    with path.open("a") as file:
+        file.write('{"type":"message","message":{"role":"user"')
+    (found,) = list_sessions(str(project))
+    assert (found.last_text, found.messages) == ("two\nlines", 4)
+    assert session_option(found).label.endswith("  one … two lines (4 messages)")
+
+
+@pytest.mark.behaviour("TM37")
+@given(st.text(), st.text())
+def test_a_session_is_one_line_that_fits(first: str, last: str) -> None:
+    """Both prompts are in it as far as there is room, and its preview has all of them where there is not."""
+    summary = SessionSummary("/p", "2026-11-27T07:00:00+00:00", first, last, 12, "id")
+    label, preview = session_option(summary)
+    assert get_cwidth(label) <= 76
+    assert label.endswith(" (12 messages)")
+    assert "…" not in label or preview or " … " in label
 
 
 # ---- how long it takes -----------------------------------------------------------------------------------------------

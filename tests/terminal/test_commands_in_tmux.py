@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,13 +24,15 @@ def test_commands_that_look_and_set(terminal: Terminal, command: Command) -> Non
     command.add_hook("def register(api):\n    api.on('turn_end', lambda event, ctx: None)\n")
     tmux = terminal(rows=50)
     tmux.start_agent("--no-session")
-    tmux.enter("/help")
+    tmux.enter("?")
     for line in ("/branch    go back before one of your messages", "Alt-Enter  begins another line"):
         assert line in tmux.sees("Ctrl-D     quits")
     tmux.enter("/hooks")
     assert "turn_end" in tmux.sees(".agent/hooks/hook.py")
     tmux.enter("/model")
-    tmux.sees("i model: puppet:puppet")
+    tmux.asks("Which model?")
+    tmux.press("Escape")
+    tmux.sees("i model: puppet\n")
     tmux.enter("/model pupet")
     tmux.sees("/model: there is no model 'pupet'; did you mean 'puppet'?")
     tmux.enter("/model script:turns.jsonl")
@@ -50,7 +53,7 @@ def test_commands_that_look_and_set(terminal: Terminal, command: Command) -> Non
     tmux.enter("/banch")
     tmux.sees("there is no command /banch; did you mean '/branch'?")
     tmux.enter("/model puppet")
-    tmux.sees("i model: puppet:puppet")
+    tmux.sees("i model: puppet\n", times=2)
     for text in ("/etc/hosts is a path", " /banch"):
         tmux.enter(text)
         tmux.sees(f"> {text.strip()}\n{text.strip()}")
@@ -141,11 +144,10 @@ def test_a_session_with_times_that_are_none_can_be_chosen(terminal: Terminal, co
     tmux.press("Enter")
     tmux.sees("Go on with a session from elsewhere?", times=2)
     tmux.asks("Go on with a session from elsewhere?")
-    tmux.press("Up")
-    tmux.press("Enter")
+    tmux.press("2")
     tmux.sees("resumed foreign.jsonl")
     tmux.command("/branch")
-    tmux.sees("> 9999-12-31T23:59:59-14:00 /hello from elsewhere")
+    tmux.sees("> 1. 9999-12-31T23:59:59-14:00 /hello from elsewhere")
     tmux.press("Enter")
     # The space keeps the line from being a command.
     tmux.ends_with(">  /hello from elsewhere")
@@ -358,7 +360,7 @@ def test_a_list_of_sessions_tells_when_each_was_last_written(terminal: Terminal,
     tmux = terminal()
     tmux.start_agent()
     tmux.command("/resume")
-    assert re.search(r"^> 11 Jan \d\d:00 please .*… \(2 messages\)$", tmux.asks("Which session?"), re.MULTILINE)
+    assert re.search(r"^> 1\. 11 Jan \d\d:00 please .*… \(2 messages\)$", tmux.asks("Which session?"), re.MULTILINE)
 
 
 @pytest.mark.behaviour("TM13")
@@ -435,16 +437,14 @@ def test_while_planning_the_agent_only_looks(terminal: Terminal, command: Comman
     tmux.enter("@bash cat a.txt; ls")
     tmux.sees("  alpha\n")
     tmux.enter('@write {"path": "b.txt", "content": "beta"}')
-    assert "+beta" in tmux.asks("Go ahead?")
-    tmux.press("Down", "Down")
-    tmux.sees("> Yes, for this session")
-    tmux.press("Enter")
+    assert "+beta" in tmux.asks("Make this edit?")
+    tmux.press("3")
     tmux.sees("until this session ends: b.txt (ask)")
     tmux.enter('@write {"path": "b.txt", "content": "gamma"}')
     tmux.sees("+gamma")
     tmux.sees("→ ok", times=3)
     (command.project / "b.txt").unlink()
-    tmux.press("BTab")
+    tmux.press("BTab", "BTab")
     tmux.sees("planning: the agent only looks")
     tmux.sees("planning · puppet")
     tmux.enter("@bash cat a.txt")
@@ -463,12 +463,160 @@ def test_while_planning_the_agent_only_looks(terminal: Terminal, command: Comman
         tmux.until(lambda screen: screen.count("the conversation is forgotten") >= 1, "a new session")
         tmux.press("C-l")
     assert not (command.project / "b.txt").exists()
+    tmux.enter("@bash wc -c a.txt")
+    tmux.sees("I have made 1 call.")
     tmux.enter("/plan @bash echo x > b.txt")
     tmux.sees("the agent works, within hooks and guards")
     tmux.sees("echo x > b.txt → ok")
     text = "".join(path.read_text() for path in (command.project / ".agent" / "sessions").glob("*.jsonl"))
-    assert "The person has switched to planning." in text
-    assert "The person has ended planning" in text
+    # Each session after a /clear learns of it too.
+    assert text.count("The person has switched to planning.") == 5
+    assert text.count("The person has ended planning") == 1
+
+
+@pytest.mark.behaviour("TM30")
+def test_edits_in_the_project_pass_and_a_plan_is_accepted(terminal: Terminal, command: Command) -> None:
+    """The question about an edit leads there, and Enter at the empty line asks about the plan."""
+    (command.project / "a.txt").write_text("alpha\n")
+    outside = command.project.parent / "outside.txt"
+    tmux = terminal(rows=60, columns=110)
+    tmux.start_agent()
+    tmux.enter('/ask @edit {"path": "a.txt", "oldText": "alpha", "newText": "beta"}')
+    tmux.asks("Make this edit?")
+    tmux.press("5")
+    tmux.sees("? Make this edit? → Yes, and accept edits from now on")
+    tmux.sees("accepting edits · puppet")
+    tmux.rests()
+    assert (command.project / "a.txt").read_text() == "beta\n"
+    tmux.enter('@edit {"path": "a.txt", "oldText": "beta", "newText": "gamma"}')
+    tmux.sees("+gamma")
+    tmux.enter(f'@write {{"path": "{outside}", "content": "x"}}')
+    assert "  5. No, and say why" in tmux.asks("Make this edit?\nwrite ")
+    tmux.press("1")
+    tmux.sees("blocked: you said no")
+    tmux.enter("@bash touch b.txt")
+    tmux.asks("Run this command?")
+    tmux.press("1")
+    tmux.sees("blocked: you said no", times=2)
+    assert not outside.exists()
+    tmux.command("/plan")
+    tmux.sees("planning · puppet")
+    assert "carries out" not in tmux.screen()
+    # There is no plan yet.
+    tmux.press("Enter")
+    tmux.enter("a plan")
+    tmux.sees("> Enter carries out the plan")
+    tmux.press("Enter")
+    tmux.asks("Carry out the plan?")
+    tmux.press("Enter")
+    tmux.sees("> Enter carries out the plan")
+    tmux.press("Enter")
+    tmux.asks("Carry out the plan?")
+    tmux.press("4")
+    tmux.sees("> Carry out the plan.")
+    tmux.sees("asking first · puppet")
+
+
+@pytest.mark.behaviour("TM35")
+def test_the_conversation_can_be_taken_along(
+    terminal: Terminal, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last answer goes to a program, else to the terminal; a file that exists stays; `/init` asks the model."""
+    tmux = terminal(columns=110, rows=50)
+    tmux.start_agent("--no-session")
+    tmux.enter("/copy")
+    tmux.sees("there is no answer to copy yet")
+    tmux.enter("/diff")
+    tmux.sees("there are no checkpoints")
+    tmux.enter("@bash seq 20")
+    tmux.sees("I have made 1 call.")
+    tmux.press("C-d")
+    tmux.sees("left with 0")
+    programs = command.project / "programs"
+    programs.mkdir()
+    (programs / "wl-copy").write_text('#!/bin/sh\ncat > "$(dirname "$0")/copied"\n')
+    (programs / "wl-copy").chmod(0o755)
+    tmux.enter(f"export PATH={programs}:$PATH")
+    tmux.start_agent()
+    tmux.enter("@bash seq 20")
+    tmux.sees("I have made 1 call.")
+    tmux.enter("/copy")
+    tmux.sees("copied the last answer: 1 line")
+    assert (programs / "copied").read_text() == "I have made 1 call."
+    tmux.enter("/export talk.txt")
+    tmux.sees("written: ")
+    assert "\n  19\n  20\n" in (command.project / "talk.txt").read_text()
+    tmux.enter("/export talk.txt")
+    tmux.sees("/export: the conversation was not written:")
+    tmux.enter("/init be short")
+    tmux.sees("Look at this project, and write AGENTS.md")
+    tmux.sees("be short")
+
+
+@pytest.mark.behaviour("TM35")
+def test_a_terminal_that_has_a_clipboard_gets_the_answer(
+    terminal: Terminal, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where no program writes to the clipboard."""
+    monkeypatch.setenv("PATH", f"{command.project}/none:/bin:/usr/bin")
+    tmux = terminal(columns=110)
+    tmux.start_agent("--no-session")
+    tmux.enter("good morning")
+    tmux.sees("good morning", times=2)
+    tmux.command("/copy")
+    tmux.sees("gave the last answer to the terminal: 1 line")
+    assert tmux.clipboard() == "good morning"
+
+
+@pytest.mark.behaviour("TM36")
+def test_a_model_and_a_level_are_chosen_from_a_list(
+    terminal: Terminal, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The list has the models of the providers with a key, and begins at the present one."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "a-key")
+    tmux = terminal(rows=50)
+    tmux.start_agent("--no-session", "--model", "puppet")
+    tmux.enter("/model")
+    screen = tmux.asks("Which model?")
+    assert "> puppet" in screen
+    assert "openai:" not in screen
+    tmux.press("Down")
+    tmux.sees("> anthropic:")
+    tmux.press("Enter")
+    tmux.sees("i model: anthropic:")
+    tmux.enter("/thinking")
+    tmux.asks("How much does the model think?")
+    tmux.press("4")
+    tmux.sees("i thinking: high")
+
+
+@pytest.mark.behaviour("TM15")
+def test_the_changes_of_the_conversation_are_shown(terminal: Terminal, command: Command) -> None:
+    """Those of the agent alone, and not those that were taken back."""
+    subprocess.run(["git", "init", "-q"], cwd=command.project, check=True)
+    (command.project / "a.txt").write_text("alpha\n")
+    tmux = terminal(rows=60)
+    tmux.start_agent()
+    tmux.enter("/diff")
+    tmux.sees("the agent has changed no files in this conversation")
+    (command.project / "mine.txt").write_text("mine\n")
+    tmux.enter("@bash echo beta > a.txt")
+    tmux.sees("I have made 1 call.")
+    tmux.enter("@bash echo more > b.txt")
+    tmux.sees("b.txt → ok")
+    tmux.command("/diff")
+    screen = tmux.sees("+more")
+    assert "-alpha\n  +beta" in screen
+    assert "mine" not in screen
+    tmux.command("/undo")
+    tmux.asks("Take back")
+    tmux.press("2")
+    tmux.sees("took back")
+    tmux.enter("clear")
+    tmux.press("C-l")
+    tmux.command("/diff")
+    tmux.sees("+beta")
+    assert "+more" not in tmux.screen().rpartition("> /diff")[2]
 
 
 def test_hooks_names_the_files_that_wait_for_approval(terminal: Terminal, command: Command) -> None:

@@ -46,7 +46,7 @@ def test_a_whole_afternoon(terminal: Terminal, command: Command) -> None:
     tmux.enter("good afternoon")
     tmux.sees("good afternoon", times=2)
     tmux.enter("@bash rm -r build")
-    tmux.sees("> No")
+    tmux.sees("> 1. No")
     tmux.press("Enter")
     tmux.sees("blocked: the person kept it")
     tmux.sees("I have made 1 call.")
@@ -54,9 +54,9 @@ def test_a_whole_afternoon(terminal: Terminal, command: Command) -> None:
     tmux.press("Up")
     tmux.ends_with("> @bash rm -r build")
     tmux.press("Enter")
-    tmux.sees("> No")
-    tmux.press("Up")
-    tmux.sees("> Yes")
+    tmux.sees("> 1. No")
+    tmux.press("Down")
+    tmux.sees("> 2. Yes")
     tmux.press("Enter")
     tmux.sees("Delete? → Yes")
     tmux.sees("• bash rm -r build → ok")
@@ -77,7 +77,7 @@ def test_a_whole_afternoon(terminal: Terminal, command: Command) -> None:
     tmux.sees("good afternoon, again", times=2)
     tmux.command("/resume")
     screen = tmux.asks("Which session?")
-    assert "good afternoon (1" in chosen(screen)
+    assert "good afternoon … @bash sleep 1000 (13" in chosen(screen)
     tmux.press("Enter")
     tmux.sees("resumed")
     tmux.until(lambda screen: "> @bash sleep 1000" in screen.rpartition("resumed")[2], "what was said there")
@@ -89,7 +89,7 @@ def test_a_whole_afternoon(terminal: Terminal, command: Command) -> None:
     tmux.command("/resume")
     tmux.asks("Which session?")
     tmux.press("Down")
-    tmux.until(lambda screen: "good afternoon (1" in chosen(screen), "the session with most in it")
+    tmux.until(lambda screen: "@bash sleep 1000 (13" in chosen(screen), "the session with most in it")
     tmux.press("Enter")
     tmux.sees("> @bash sleep 1000")
     tmux.press("C-d")
@@ -171,7 +171,7 @@ def test_a_signal_in_a_dialog_ends_the_session_in_order(terminal: Terminal, comm
     modes = tmux.shell("stty -g")
     tmux.start_agent()
     tmux.enter("@bash rm -r build")
-    tmux.sees("> No")
+    tmux.sees("> 1. No")
     os.kill(int((command.project / "pid").read_text()), number)
     tmux.sees("left with 130")
     assert (command.project / "diary").read_text().split() == ["start", "shutdown"]
@@ -205,7 +205,7 @@ def test_a_terminal_that_goes_away_in_a_dialog_ends_the_session_in_order(termina
     tmux.enter("export TMPDIR=$PWD")
     tmux.start_agent()
     tmux.enter("@bash rm -r build")
-    tmux.sees("> No")
+    tmux.sees("> 1. No")
     tmux.hang_up()
     wait_for_file(command.project / "diary", "shutdown")
     pid = int((command.project / "pid").read_text())
@@ -285,7 +285,7 @@ def test_what_hooks_print_and_tools_say_leaves_the_screen_whole(terminal: Termin
     assert r"  from a program\x1b[2J" in screen
     assert "  printed by the hook\n" in screen
     tmux.press("Down")
-    tmux.sees(r"> \x1b]0;title\x07 two lines")
+    tmux.sees(r"> 2. \x1b]0;title\x07 two lines")
     tmux.press("Escape")
     tmux.sees(r"red\x1b[5A")
 
@@ -435,7 +435,7 @@ def chosen(screen: str) -> str:
 
 @pytest.mark.behaviour("VX7")
 def test_no_key_for_the_prompt_line_says_yes(terminal: Terminal, command: Command) -> None:
-    """Up and Enter for the last prompt, pressed as a question comes up, and Down and Enter on No, allow nothing."""
+    """Up and Enter for the last prompt, pressed as a question comes up or later, allow nothing."""
     command.add_hook("""
         import anyio
         def register(api):
@@ -451,15 +451,15 @@ def test_no_key_for_the_prompt_line_says_yes(terminal: Terminal, command: Comman
     tmux.enter("@bash echo first")
     (command.project / "pressed").touch()
     tmux.asks("Run it?")
-    # Down stays at No.
-    tmux.press("Down", "Down", "Enter")
+    # Up stays at No.
+    tmux.press("Up", "Up", "Enter")
     tmux.sees("Run it? → No")
     (command.project / "pressed").unlink()
     tmux.enter("@bash echo second")
     tmux.sees("hooks judge bash echo second")
     (command.project / "pressed").touch()
     tmux.until(lambda screen: screen.count("Run it?") == 2, "the second question")
-    tmux.press("Up", "Enter")
+    tmux.press("Down", "Enter")
     tmux.asks("Run it?\necho second")
     assert "Run it? → Yes" not in tmux.screen()
     tmux.press("Enter")

@@ -34,7 +34,7 @@ def test_what_the_page_shows_is_what_a_person_sees(terminal: Callable[..., Tmux]
                 tmux.enter(shown[0].removeprefix("> "))
             tmux.until(partial(shows, shown), block.text)
             if shown[-1].endswith("stops the agent"):
-                tmux.press("Down", "Enter")
+                tmux.press("2")
 
 
 def shows(lines: list[str], screen: str) -> bool:

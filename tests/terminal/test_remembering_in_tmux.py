@@ -14,10 +14,10 @@ pytestmark = pytest.mark.terminal
 
 def answer(tmux: Tmux, downs: int, chosen: str) -> None:
     """Choose an answer of the dialog."""
-    tmux.sees("> No")
+    tmux.sees("> 1. No")
     for _ in range(downs):
         tmux.press("Down")
-    tmux.sees(f"> {chosen}")
+    tmux.sees(f"> {downs + 1}. {chosen}")
     tmux.press("Enter")
 
 
@@ -55,4 +55,4 @@ def test_a_person_gives_answers_sees_them_and_ends_them(terminal: Callable[..., 
     tmux.enter("/hooks revoke 1")
     tmux.sees("ended: answer 1: rm -rf dist2 (rm-rf)")
     tmux.enter("@bash rm -rf dist2 #5")
-    tmux.sees("> No")
+    tmux.sees("> 1. No")

@@ -87,12 +87,67 @@ async def test_select_answers_what_was_chosen(keyboard: PipeInput, keys: str, an
 
 @pytest.mark.parametrize(
     ("keys", "answer"),
-    [(ENTER, False), (UP + ENTER, True), (DOWN + ENTER, False), ("yes" + ENTER + ENTER, False), (UP + ESCAPE, False)],
+    [(ENTER, False), (DOWN + ENTER, True), (UP + ENTER, False), ("yes" + ENTER + ENTER, False), (DOWN + ESCAPE, False)],
 )
 async def test_confirm_says_yes_only_on_purpose(keyboard: PipeInput, keys: str, answer: bool) -> None:
     """Keys for the prompt line that come when the question is already shown allow nothing."""
     keyboard.send_text(keys)
     assert await TerminalUI(NotedScreen(keyboard)).confirm("Delete?", "rm -rf build") is answer
+
+
+@pytest.mark.behaviour("QS15")
+@pytest.mark.parametrize(
+    ("keys", "answer"),
+    [
+        ("2", "b"),
+        ("3" + ENTER, "c"),
+        ("2" + DOWN + ENTER, "c"),
+        ("8" + ENTER + ENTER, "a"),
+        ("2 more things" + ENTER + ENTER, "a"),
+        ("22" + ENTER + ENTER, "a"),
+        ("give me 2" + ENTER + ENTER, "a"),
+        ("2" + ESCAPE, None),
+    ],
+)
+async def test_a_digit_chooses_unless_it_is_part_of_a_text(keyboard: PipeInput, keys: str, answer: str | None) -> None:
+    """A key soon before or after it makes it a text for the prompt line, which chooses nothing."""
+    keyboard.send_text(keys)
+    assert await TerminalUI(NotedScreen(keyboard)).select("Which?", list("abcdefg")) == answer
+
+
+@pytest.mark.behaviour("QS15")
+async def test_a_digit_that_came_too_early_can_be_pressed_again(
+    monkeypatch: pytest.MonkeyPatch, keyboard: PipeInput
+) -> None:
+    """After the pause, the letters before it count no more."""
+    monkeypatch.setattr(dialogs, "PAUSE", 0.05)
+    screen = NotedScreen(keyboard)
+    answers: list[str | None] = []
+
+    async def ask() -> None:
+        answers.append(await TerminalUI(screen).select("Which?", ["a", "b"]))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(ask)
+        await screen.showing.wait()
+        keyboard.send_text("x2")
+        with anyio.fail_after(PATIENCE):
+            # Each digit that is part of a text begins the pause again.
+            while not answers:
+                await anyio.sleep(0.2)
+                keyboard.send_text("2")
+    assert answers == ["b"]
+
+
+@pytest.mark.behaviour("QS15")
+async def test_a_long_list_has_no_numbers(keyboard: PipeInput) -> None:
+    """One digit would not name each option."""
+    screen = NotedScreen(keyboard)
+    keyboard.send_text("2" + ENTER + ENTER)
+    assert await TerminalUI(screen).select("Which?", list("abcdefghij")) == "a"
+    dialog = screen.shown[0]
+    assert isinstance(dialog, ListDialog)
+    assert "> a" in [text for _, text in dialog.lines(40, 30)]
 
 
 @pytest.mark.parametrize(
@@ -269,7 +324,7 @@ async def test_a_dialog_cancelled_before_it_is_shown_never_is(keyboard: PipeInpu
         scope.cancel()
         await TerminalUI(NotedScreen(keyboard)).confirm("Delete?", "")
     assert scope.cancelled_caught
-    keyboard.send_text(UP + ENTER)
+    keyboard.send_text(DOWN + ENTER)
     assert await TerminalUI(NotedScreen(keyboard)).confirm("Delete?", "") is True
 
 
@@ -307,7 +362,7 @@ async def test_a_handler_asks_the_person(keyboard: PipeInput) -> None:
         call = ToolCall(tool_name="bash", tool_call_id="1", input={"command": "ls"})
         answer = await runner.emit_tool_call(call)
         assert getattr(answer, "reason", None) == "no"
-        keyboard.send_text(UP + ENTER)
+        keyboard.send_text(DOWN + ENTER)
         assert await runner.emit_tool_call(call) is None
 
 
@@ -402,9 +457,9 @@ async def press_when_awake(screen: NotedScreen, keyboard: PipeInput, keys: str) 
 
 @pytest.mark.behaviour("VX7")
 @pytest.mark.parametrize(
-    "before", [UP + ENTER, UP, ENTER, HOME + ENTER, "yes" + ENTER, ESCAPE, "\x1b[200~y\r\x1b[201~"]
+    "before", [DOWN + ENTER, DOWN, "2", ENTER, END + ENTER, "yes" + ENTER, ESCAPE, "\x1b[200~y\r\x1b[201~"]
 )
-@pytest.mark.parametrize(("keys", "answer"), [(UP + ENTER, True), (UP + DOWN + ENTER, False)])
+@pytest.mark.parametrize(("keys", "answer"), [(DOWN + ENTER, True), (DOWN + UP + ENTER, False)])
 async def test_keys_that_were_pressed_as_the_question_came_up_do_not_answer_it(
     monkeypatch: pytest.MonkeyPatch, keyboard: PipeInput, before: str, keys: str, answer: bool
 ) -> None:

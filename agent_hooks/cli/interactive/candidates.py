@@ -15,6 +15,7 @@ from agent_hooks.cli.screen.completion import MOST, Arguments, Candidate, beginn
 from agent_hooks.errors import AgentHooksError
 from agent_hooks.host.model import THINKING_LEVELS
 from agent_hooks.host.models.keys import KEY_VARIABLES, find_key
+from agent_hooks.host.models.puppet import Puppet
 from agent_hooks.host.session_file import list_sessions
 from agent_hooks.host.tools.listing import list_files
 
@@ -22,6 +23,8 @@ PATIENCE = 2.0
 """Seconds that the list of all files may take; then the files of one directory are offered."""
 KEPT = 5.0
 """Seconds for which a list of files counts."""
+SMALLEST_WINDOW = 64_000
+"""The tokens that a model takes at least if an agent is to work with it; those for sound and images take less."""
 MOST_LISTED = 5_000
 """The entries of one directory that are looked at."""
 
@@ -89,6 +92,15 @@ def _models(typed: str) -> Iterator[Candidate]:
             from agent_hooks.host.prices import model_names
 
             yield from (Candidate(f"{provider}:{name}") for name in model_names(provider))
+
+
+def models_at_hand() -> list[str]:
+    """Return the models that a person can choose from a list: of each provider with a key, those that fit an agent."""
+    # Imported here, because the table of the models takes long.
+    from agent_hooks.host.prices import model_names
+
+    providers = [provider for provider in KEY_VARIABLES if find_key(provider) is not None]
+    return [Puppet.provider, *(f"{each}:{name}" for each in providers for name in model_names(each, SMALLEST_WINDOW))]
 
 
 def sessions(home: Callable[[], str]) -> Arguments:

@@ -17,7 +17,7 @@ from agent_hooks.host.prices import Prices
 from agent_hooks.host.spending import Spending
 from agent_hooks.values.events import ModelRef
 
-_CAUTION = {"ask": "asking first", "plan": "planning"}
+_CAUTION = {"ask": "asking first", "edits": "accepting edits", "plan": "planning"}
 
 
 class Facts:
@@ -43,12 +43,12 @@ class Facts:
         state, spent = self._host.state(), self._spending.of(self._host.log, self._prices.of)
         parts = [_CAUTION[self._caution.level]] if self._caution.level in _CAUTION else []
         thinking = "" if state.thinking_level == "off" else f" ({state.thinking_level})"
-        parts.append(f"{_name(state.model)}{thinking}")
+        parts.append(f"{name_of(state.model)}{thinking}")
         if spent.tokens:
             self._spent.set()
             if (window := self._window()) is not None:
                 parts.append(f"context {_percent(self._host.context_tokens, window)}")
-            parts.append(tokens(spent.tokens))
+            parts.append(f"{tokens(spent.tokens)} spent")
         if spent.money is not None:
             parts.append(money(spent.money))
         parts += [count(len(self._reloading.setup.loaded.hooks), "hook"), self._saved()]
@@ -62,7 +62,7 @@ class Facts:
         state, setup = self._host.state(), self._reloading.setup
         spent = self._spending.of(self._host.log, self._prices.of)
         used, window = self._host.context_tokens, self._window()
-        yield "model", f"{_name(state.model)}, thinking: {state.thinking_level}"
+        yield "model", f"{name_of(state.model)}, thinking: {state.thinking_level}"
         size = "" if window is None else f", {_percent(used, window)} of the {window:,} that the model takes"
         yield "context", f"{used:,} tokens{size}"
         paid = "" if spent.money is None else f", {money(spent.money)}"
@@ -100,7 +100,8 @@ class Facts:
             self._refresh()
 
 
-def _name(model: ModelRef) -> str:
+def name_of(model: ModelRef) -> str:
+    """Return the name of a model, as `/model` takes it."""
     return model.id if model.id == model.provider else f"{model.provider}:{model.id}"
 
 

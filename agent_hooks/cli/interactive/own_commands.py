@@ -5,6 +5,7 @@ The person types them, so no gate judges them.  The model reads the command and 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from time import perf_counter
 
@@ -18,6 +19,9 @@ from agent_hooks.host.agent import aborted_output
 from agent_hooks.host.tools import builtin_tools
 from agent_hooks.trust.ancestors import refuse_below_an_agent
 from agent_hooks.values.content import ToolOutput
+
+# A command that does no more than change the directory.
+_CD = re.compile(r"cd( [^;&|]*)?")
 
 
 class OwnCommands:
@@ -66,4 +70,6 @@ class OwnCommands:
         finally:
             self._scope = None
             screen.own_ended(command, output, perf_counter() - started)
+        if _CD.fullmatch(command):
+            screen.print_line(f"cd counts for this command alone; the next one begins in {setup.cwd} again", "info")
         self._tell(f"{OWN_NOTE}$ {command}\n{output.text}")

@@ -11,10 +11,13 @@ from rich.text import Text
 from agent_hooks.cli.choosing_session import model_of_session, note_on
 from agent_hooks.cli.interactive.facts import Facts
 from agent_hooks.cli.interactive.hooks_command import HooksCommand
-from agent_hooks.cli.interactive.labels import first_words, labelled
+from agent_hooks.cli.interactive.labels import first_words, labelled, session_option
+from agent_hooks.cli.interactive.levels import Levels
+from agent_hooks.cli.interactive.model_commands import ModelCommands
 from agent_hooks.cli.interactive.prompt_files import PromptFiles
+from agent_hooks.cli.interactive.sharing import Sharing
 from agent_hooks.cli.interactive.taking_back import TakingBack
-from agent_hooks.cli.interactive.vocabulary import COMMANDS, KEYS, OTHER_NAMES, PATTERN
+from agent_hooks.cli.interactive.vocabulary import COMMANDS, INIT, KEYS, OTHER_NAMES, PATTERN
 from agent_hooks.cli.reloading import HostReloading
 from agent_hooks.cli.screen.prompt import PromptScreen
 from agent_hooks.cli.screen.results import hanging, own_command
@@ -23,10 +26,7 @@ from agent_hooks.cli.setup import hiding
 from agent_hooks.errors import count, did_you_mean
 from agent_hooks.guards.base import SELF_PROTECTION
 from agent_hooks.guards.table import RULES
-from agent_hooks.host.caution import BEGINS, ENDS, Caution, Level
 from agent_hooks.host.lifecycle import ActionOutcome, SessionHost
-from agent_hooks.host.model import THINKING_LEVELS
-from agent_hooks.host.models import open_model
 from agent_hooks.host.session_file import list_sessions
 from agent_hooks.settings import agent_home
 from agent_hooks.trust.ancestors import refuse_below_an_agent
@@ -36,11 +36,6 @@ from agent_hooks.values.content import MessageEntry, UserMessage
 
 # The most messages of a resumed session that are printed again.
 REPLAYED = 40
-_CAUTION = {
-    "work": "the agent works, within hooks and guards",
-    "ask": "the agent asks before each change; Shift-Tab goes on to planning",
-    "plan": "planning: the agent only looks; Shift-Tab or /plan ends it",
-}
 
 
 class SlashCommands:
@@ -57,7 +52,7 @@ class SlashCommands:
         screen: PromptScreen,
         ui: TerminalUI,
         facts: Facts,
-        caution: Caution,
+        levels: Levels,
         *,
         send: Callable[[str], object],
         approve: Callable[[], Awaitable[None]],
@@ -69,16 +64,18 @@ class SlashCommands:
         self._screen = screen
         self._ui = ui
         self._facts = facts
-        self._caution = caution
+        self._levels = levels
         self._send = send
         self._approve = approve
         self._allow_once = allow
         self._leave = quit
-        self._taking_back = TakingBack(reloading.setup.cwd, screen, ui, host.note)
         setup = reloading.setup
-        self._files = PromptFiles(agent_home(), setup.sources.place.top, setup.cwd, hiding(setup.settings))
+        hide = hiding(setup.settings)
+        self._taking_back = TakingBack(setup.cwd, screen, ui, host.note, hide)
+        self._files = PromptFiles(agent_home(), setup.sources.place.top, setup.cwd, hide)
         # The sessions that `/branch` has left for the present one, whose turns belong to its conversation too.
         self._left: set[str] = set()
+        models, sharing = ModelCommands(host, screen, ui), Sharing(setup.cwd, host, screen)
         self._commands: dict[str, Callable[[str], Awaitable[None]]] = {
             "/help": self._help,
             "/hooks": HooksCommand(reloading, screen).carry_out,
@@ -90,13 +87,18 @@ class SlashCommands:
             "/new": self._new,
             "/clear": self._clear,
             "/branch": self._branch,
+            "/diff": self._diff,
             "/undo": self._undo,
             "/redo": self._redo,
             "/compact": self._compact,
             "/ask": self._ask,
+            "/edits": self._edits,
             "/plan": self._plan,
-            "/model": self._model,
-            "/thinking": self._thinking,
+            "/model": models.model,
+            "/thinking": models.thinking,
+            "/init": self._init,
+            "/copy": sharing.copy,
+            "/export": sharing.export,
             "/quit": self._quit,
         }
 
@@ -208,9 +210,7 @@ class SlashCommands:
         current = self._host.state().session_file
         listed = list_sessions(self._reloading.setup.sources.sessions_home)
         sessions = [each for each in listed if each.path != current and each.messages]
-        options = [
-            labelled(each.written, each.first_text, f" ({count(each.messages, 'message')})") for each in sessions
-        ]
+        options = [session_option(each) for each in sessions]
         if not options:
             self._screen.print_line("there is no other session here", "info")
         index = await self._ui.choose("Which session?", options)
@@ -233,7 +233,7 @@ class SlashCommands:
         if chosen is None:
             return
         index, entry, _ = entries[chosen]
-        sessions = {*self._left, self._host.state().session_id}
+        sessions = self._sessions()
         outcome = await self._host.branch(index)
         if self._done(outcome):
             self._left = sessions
@@ -243,6 +243,13 @@ class SlashCommands:
             self._screen.offer(f" {text}" if is_command else text)
             if turns := await self._taking_back.turns_since(entry.timestamp, sessions):
                 await self._taking_back.offer(turns)
+
+    def _sessions(self) -> set[str]:
+        """Return the ids of the sessions that the conversation has gone through."""
+        return {*self._left, self._host.state().session_id}
+
+    async def _diff(self, argument: str) -> None:
+        await self._taking_back.diff(self._sessions())
 
     def _sent(self) -> list[tuple[int, MessageEntry, UserMessage]]:
         """Return the messages to the agent, each with its entry and the index of that."""
@@ -259,7 +266,7 @@ class SlashCommands:
             self._screen.error("say /undo, or /undo N with the number of messages")
         elif self._idle("/undo"):
             times = [entry.timestamp for _, entry, _ in self._sent()]
-            await self._taking_back.undo(int(argument or 1), times, {*self._left, self._host.state().session_id})
+            await self._taking_back.undo(int(argument or 1), times, self._sessions())
 
     async def _redo(self, argument: str) -> None:
         if self._idle("/redo"):
@@ -280,43 +287,23 @@ class SlashCommands:
     def _done(self, outcome: ActionOutcome) -> bool:
         if outcome.cancelled:
             self._screen.print_line(f"nothing changed: {outcome.reason}", "warning")
+        else:
+            self._levels.session_changed()
         return not outcome.cancelled
 
-    # ---- commands that set something
-
-    async def _model(self, argument: str) -> None:
-        if argument:
-            self._host.set_model(open_model(argument))
-        model = self._host.state().model
-        self._screen.print_line(f"model: {model.provider}:{model.id}", "info")
-
-    async def _thinking(self, argument: str) -> None:
-        levels = {level: level for level in THINKING_LEVELS}
-        if argument in levels:
-            self._host.set_thinking_level(levels[argument])
-        elif argument:
-            self._screen.error(f"there is no level {argument!r}{did_you_mean(argument, levels)}")
-            return
-        self._screen.print_line(f"thinking: {self._host.state().thinking_level}", "info")
-
-    async def _plan(self, argument: str) -> None:
-        self.be_cautious("work" if self._caution.level == "plan" else "plan")
-        if argument:
-            self._send(argument)
+    # ---- commands that set something, or send something
 
     async def _ask(self, argument: str) -> None:
-        self.be_cautious("work" if self._caution.level == "ask" else "ask")
-        if argument:
-            self._send(argument)
+        self._levels.switch("ask", argument)
 
-    def be_cautious(self, level: Level | None = None) -> None:
-        """Take a level of caution, by default the next one; the model learns of planning with the next message."""
-        former, self._caution.level = self._caution.level, level or self._caution.following
-        if self._caution.level == "plan" and not self._host.forget_note(ENDS):
-            self._host.note(BEGINS)
-        if former == "plan" and not self._host.forget_note(BEGINS):
-            self._host.note(ENDS)
-        self._screen.print_line(_CAUTION[self._caution.level], "info")
+    async def _edits(self, argument: str) -> None:
+        self._levels.switch("edits", argument)
+
+    async def _plan(self, argument: str) -> None:
+        self._levels.switch("plan", argument)
+
+    async def _init(self, argument: str) -> None:
+        self._send(f"{INIT}\n\n{argument}" if argument else INIT)
 
     async def _quit(self, argument: str) -> None:
         self._leave()

@@ -1,4 +1,4 @@
-"""Take back the files of turns at the terminal: `/undo`, `/redo`, and those of the turns that `/branch` leaves."""
+"""The files of turns at the terminal: `/diff`, `/undo`, `/redo`, and those of the turns that `/branch` leaves."""
 
 from __future__ import annotations
 
@@ -28,10 +28,21 @@ _MOST = 50
 
 
 class TakingBack:
-    """`await TakingBack(cwd, screen, ui, tell).undo(2)`; `tell` gets a text for the model about the files."""
+    """`await TakingBack(cwd, screen, ui, tell, hide).undo(2)`.
 
-    def __init__(self, cwd: str, screen: PromptScreen, ui: TerminalUI, tell: Callable[[str], object]) -> None:
+    `tell` gets a text for the model about the files; `hide` takes the secrets out of a diff.
+    """
+
+    def __init__(
+        self,
+        cwd: str,
+        screen: PromptScreen,
+        ui: TerminalUI,
+        tell: Callable[[str], object],
+        hide: Callable[[str], str],
+    ) -> None:
         self._cwd = cwd
+        self._hide = hide
         self._screen = screen
         self._ui = ui
         self._tell = tell
@@ -61,6 +72,14 @@ class TakingBack:
             self._screen.print_line("there is no undo that could be taken back", "info")
         else:
             await self._ask(plan)
+
+    async def diff(self, sessions: Collection[str]) -> None:
+        """Show the changes that these sessions have made, and that were not taken back.  Raises `CheckpointError`."""
+        patch = await checkpoints.session_diff(self._cwd, sessions)
+        if patch:
+            self._screen.diff(self._hide(patch.rstrip("\n")))
+        else:
+            self._screen.print_line("the agent has changed no files in this conversation", "info")
 
     async def _ask(self, plan: UndoPlan, which: str = "", turns: Sequence[Turn] = ()) -> None:
         self._show(plan, turns)

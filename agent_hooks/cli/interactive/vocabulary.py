@@ -17,14 +17,19 @@ COMMANDS = {
     "/new": "begin another session",
     "/clear": "forget the conversation; its session stays on disk",
     "/branch": "go back before one of your messages",
+    "/diff": "the changes of the agent in this conversation, without those that were taken back",
     "/undo": "take back the files of your last message; /undo N of the last N",
     "/redo": "bring back the changes that the last undo took back",
     "/ask": "let the agent ask before each change, until the next /ask; a text after it is sent",
+    "/edits": "accept edits in the project and ask before other changes, until the next /edits; a text after it is sent",
     "/plan": "let the agent only look, until the next /plan; a text after it is sent",
     "/compact": "sum up the older part; text after it names the things to keep",
     "/status": "model, context, tokens, money, session, directory",
-    "/model": "the model, or another one: /model anthropic:NAME",
+    "/model": "choose the model from a list, or name it: /model anthropic:NAME",
     "/thinking": f"how much the model thinks: {', '.join(THINKING_LEVELS)}",
+    "/init": "let the agent write AGENTS.md, the instructions for this project",
+    "/copy": "put the last answer into your clipboard",
+    "/export": "write the conversation into a new file: /export PATH",
     "/quit": "end",
 }
 """The slash commands, with a few words about each."""
@@ -34,7 +39,7 @@ KEYS = {
     "Enter": "sends; while the agent works, the message waits for the next request to the model",
     "Alt-Enter": "begins another line, as do Ctrl-J, and a backslash before Enter",
     "/ and @": "offer commands and files while you type; Tab chooses one",
-    "Shift-Tab": "lets the agent ask before each change, then only look, then work again",
+    "Shift-Tab": "lets the agent ask before each change, then accepts its edits, then lets it only look, then work again",
     "!": "runs the rest of the line as a command of your own; the model reads its output with your next message",
     "Ctrl-O": "shows the conversation with all that is folded in it, in your pager; q comes back",
     "Ctrl-G": "opens the line in your editor, as Ctrl-X Ctrl-E does",
@@ -47,5 +52,12 @@ KEYS = {
     "Ctrl-D": "quits, on an empty line",
 }
 """The keys of the prompt line, with a few words about each."""
+INIT = (
+    "Look at this project, and write AGENTS.md at its root, or improve the one that is there: instructions for coding "
+    "agents that work here. Say how to build, test and check it, with the exact commands, also for a single test; how it "
+    "is laid out, where one file does not tell; and its conventions that an agent would not guess. Keep it below 60 "
+    "lines, and write only facts that you have found in its files."
+)
+"""The message that `/init` sends."""
 PATTERN = re.compile(rf"({COMMAND_NAME})(?:\s+(.*))?", re.DOTALL)
 """Matches a line that is a slash command: its name, and the text behind it."""

@@ -15,6 +15,7 @@ from agent_hooks.cli.interactive.candidates import FileCandidates, answers, mode
 from agent_hooks.cli.interactive.facts import Facts
 from agent_hooks.cli.interactive.hooks_command import answers_at
 from agent_hooks.cli.interactive.labels import first_words
+from agent_hooks.cli.interactive.levels import Levels
 from agent_hooks.cli.interactive.own_commands import OwnCommands
 from agent_hooks.cli.interactive.slash_commands import SlashCommands
 from agent_hooks.cli.interactive.vocabulary import PATTERN
@@ -72,6 +73,7 @@ class Interactive:
         self._host: SessionHost
         self._reloading: HostReloading
         self._facts: Facts
+        self._levels: Levels
         self._commands: SlashCommands
         self._own: OwnCommands
         self._lines: MemoryObjectSendStream[str]
@@ -87,12 +89,14 @@ class Interactive:
             abort=self._abort,
             leave=self._left.set,
             withdraw=lambda: self._host.withdraw(),
-            next_caution=lambda: self._commands.be_cautious(),
+            next_level=lambda: self._levels.be(),
+            accept=lambda: self._levels.accept(),
+            hint=lambda: self._levels.hint,
             name=os.path.basename(os.path.abspath(self._start.cwd)),
             facts=lambda: self._facts.parts(),
         )
         terminal.show, terminal.gone = self._screen.stray, self._left.set
-        self._ui = TerminalUI(self._screen)
+        self._ui = TerminalUI(self._screen, further=lambda question: self._levels.further(question))
 
     def _completer(self) -> PromptCompleter:
         files = FileCandidates(os.path.abspath(self._start.cwd))
@@ -132,13 +136,14 @@ class Interactive:
         self._host, self._reloading = host, reloading
         self._own = OwnCommands(reloading, self._screen, host.note)
         self._facts = Facts(host, reloading, self._caution, self._screen.refresh)
+        self._levels = Levels(self._caution, host, self._screen, self._ui, self._send)
         self._commands = SlashCommands(
             host,
             reloading,
             self._screen,
             self._ui,
             self._facts,
-            self._caution,
+            self._levels,
             send=self._send,
             approve=self._approve,
             allow=self._allowed.append,
@@ -160,9 +165,7 @@ class Interactive:
                         own = own_command(self._start.prompt) is not None
                         self._submit(f" {self._start.prompt}" if own else self._start.prompt)
                     await self._left.wait()
-                    if self._caution.level == "plan":
-                        # The next start begins without it.
-                        self._commands.be_cautious("work")
+                    self._levels.end()
                     self._screen.leaving()
                     saved = host.state().session_file is not None and bool(host.messages)
                 if saved:
@@ -212,6 +215,8 @@ class Interactive:
         """Queue a command, or send a message to the agent."""
         if text.strip() in _LEAVING:
             text = "/quit"
+        if text.strip() == "?":
+            text = "/help"
         if text.strip() == OWN:
             self._screen.error(f"say a command after {OWN}: {OWN}git status")
             return

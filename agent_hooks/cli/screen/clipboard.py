@@ -1,4 +1,4 @@
-"""The image in the person's clipboard, saved as a file that the model can read."""
+"""The person's clipboard: an image in it, saved as a file that the model can read, and a text that is put there."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+from base64 import b64encode
 
 from agent_hooks.errors import AgentHooksError, os_reason
 
@@ -15,6 +16,8 @@ _PROGRAMS = (
     ("xclip", "-selection", "clipboard", "-target", "image/png", "-out"),
     ("pngpaste", "-"),
 )
+# Programs that write a text: of Wayland, of X11, of macOS.
+_WRITERS = (("wl-copy",), ("xclip", "-selection", "clipboard", "-in"), ("pbcopy",))
 _PATIENCE = 5
 _PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -41,6 +44,32 @@ def save_image() -> str:
     except OSError as exc:
         raise ClipboardError(f"the image cannot be saved: {os_reason(exc)}") from None
     return path
+
+
+def copy_text(text: str) -> bool:
+    """Put a text into the clipboard; return whether a program has done so."""
+    return any(shutil.which(each[0]) and _takes(each, text) for each in _WRITERS)
+
+
+def _takes(command: tuple[str, ...], text: str) -> bool:
+    try:
+        # Its output is no pipe, because xclip goes on in the background and would keep that open.
+        done = subprocess.run(
+            command,
+            input=text.encode("utf-8", "replace"),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=_PATIENCE,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
+
+
+def osc52(text: str) -> str:
+    """Return the escape with which a terminal puts a text into the clipboard, also over ssh."""
+    return f"\x1b]52;c;{b64encode(text.encode('utf-8', 'replace')).decode()}\x07"
 
 
 def _printed(command: tuple[str, ...]) -> bytes:

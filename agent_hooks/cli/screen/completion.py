@@ -67,8 +67,11 @@ class PromptCompleter(Completer):
         """Yield the completions of the word before the cursor."""
         if complete_event.completion_requested or is_offered(document.text_before_cursor):
             typed, found = await self._found(document.text_before_cursor)
+            # A command may have an argument.
+            end = " " if _COMMAND.fullmatch(document.text_before_cursor) else ""
             for each in [*found][:MOST]:
-                yield Completion(each.text, -len(typed), display=harmless(each.text), display_meta=harmless(each.about))
+                shown, about = harmless(each.text), harmless(each.about)
+                yield Completion(each.text + end, -len(typed), display=shown, display_meta=about)
 
     async def _found(self, text: str) -> tuple[str, Iterable[Candidate]]:
         """Return the word that is completed, and its completions."""

@@ -21,6 +21,7 @@ from agent_hooks.cli.screen.results import (
     WHOLE,
     Ended,
     Limits,
+    diff_lines,
     hanging,
     indented,
     planned_diff,
@@ -182,6 +183,10 @@ class Conversation(TurnPrinter):
     def folded(self, text: str) -> None:
         """Print the first lines of a text, in grey."""
         self._unfold(lambda limits: indented(thought_lines(text, self.columns, limits), self.columns))
+
+    def diff(self, text: str) -> None:
+        """Print the first lines of a diff, and the number of the others."""
+        self._unfold(lambda limits: indented(diff_lines(text, limits), self.columns))
 
     def echo(self, command: str) -> None:
         """Print a slash command that is carried out."""

@@ -53,7 +53,9 @@ class PromptLine(Protocol):
 
     def withdraw(self) -> None: ...
 
-    def next_caution(self) -> None: ...
+    def next_level(self) -> None: ...
+
+    async def accept(self) -> None: ...
 
     def leave(self) -> None: ...
 
@@ -79,7 +81,10 @@ def prompt_keys(prompt: PromptLine) -> KeyBindings:
     def _enter(event: KeyPressEvent) -> None:
         # Tab has put the completion into the line already; with an arrow key, Enter takes it.
         tabbed = any(press.key == Keys.Tab for press in event.previous_key_sequence)
-        _take_line(prompt, tabbed=tabbed)
+        if prompt.buffer.text:
+            _take_line(prompt, tabbed=tabbed)
+        else:
+            event.app.create_background_task(prompt.accept())
 
     # Ctrl-J is a key of its own here: a text that is typed by a program has it at the ends of lines.
     @keys.add("c-j", filter=at_prompt & Condition(lambda: not prompt.just_began))
@@ -135,9 +140,9 @@ def prompt_keys(prompt: PromptLine) -> KeyBindings:
         prompt.buffer.insert_text(prompt.pastes.shown(text))
 
     @keys.add("s-tab", filter=at_prompt & ~has_completions)
-    def _next_caution(event: KeyPressEvent) -> None:
+    def _next_level(event: KeyPressEvent) -> None:
         if not prompt.between_sessions:
-            prompt.next_caution()
+            prompt.next_level()
 
     @keys.add("c-o", filter=at_prompt)
     def _page(event: KeyPressEvent) -> None:
@@ -166,7 +171,7 @@ def _take_line(prompt: PromptLine, *, tabbed: bool) -> None:
     """
     buffer, state = prompt.buffer, prompt.buffer.complete_state
     chosen = state is not None and state.current_completion is not None and len(state.completions) > 1
-    if chosen and not tabbed and not re.fullmatch(COMMAND_NAME, buffer.text):
+    if chosen and not tabbed and not re.fullmatch(COMMAND_NAME, buffer.text.rstrip()):
         buffer.complete_state = None
     elif buffer.document.text_before_cursor.endswith("\\"):
         buffer.delete_before_cursor()

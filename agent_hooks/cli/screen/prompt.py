@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from select import select
 from time import monotonic
@@ -35,13 +35,14 @@ from prompt_toolkit.layout import (
     Layout,
     Window,
 )
+from prompt_toolkit.layout.processors import AfterInput, ConditionalProcessor
 from prompt_toolkit.output import Output
 from prompt_toolkit.widgets import SearchToolbar
 
 from agent_hooks.cli.screen.alerts import Alerts, State
 from agent_hooks.cli.screen.bar import bar_line
 from agent_hooks.cli.screen.blocks import Block
-from agent_hooks.cli.screen.clipboard import ClipboardError, save_image
+from agent_hooks.cli.screen.clipboard import ClipboardError, osc52, save_image
 from agent_hooks.cli.screen.completion import is_offered
 from agent_hooks.cli.screen.conversation import Conversation
 from agent_hooks.cli.screen.foreground import Foreground
@@ -72,8 +73,9 @@ class PromptScreen(Conversation):
 
     `submit` gets each line that the person sends.  `abort` is called for Esc, and returns whether there was work;
     `withdraw` is called for Up while messages wait, and returns them; `leave` is called for Ctrl-D and for Ctrl-C twice,
-    `next_caution` for Shift-Tab.  `completer` completes the prompt line; `facts` returns the parts of the line below the
-    prompt; `name`: of the project, for the title.
+    `next_level` for Shift-Tab, and `accept` for Enter at an empty line, which shows the words of `hint`.  `completer`
+    completes the prompt line; `facts` returns the parts of the line below the prompt; `name`: of the project, for the
+    title.
     """
 
     def __init__(
@@ -87,13 +89,15 @@ class PromptScreen(Conversation):
         abort: Callable[[], bool],
         leave: Callable[[], None],
         withdraw: Callable[[], Sequence[str]] = tuple,
-        next_caution: Callable[[], None] = lambda: None,
+        next_level: Callable[[], None] = lambda: None,
+        accept: Callable[[], Awaitable[None]] | None = None,
+        hint: Callable[[], str] = str,
         facts: Callable[[], Sequence[str]] = tuple,
         name: str = "",
     ) -> None:
         super().__init__()
         self.submit, self.abort, self.leave = submit, abort, leave
-        self._withdraw, self.next_caution = withdraw, next_caution
+        self._withdraw, self.next_level, self._accept = withdraw, next_level, accept
         self._alerts = Alerts(output, name)
         # The time of the start, if lines were typed before it.
         self._began: float | None = None
@@ -127,7 +131,12 @@ class PromptScreen(Conversation):
                 self.buffer,
                 search_buffer_control=self._search.control,
                 preview_search=True,
-                input_processors=[BetweenWords(indent=len(INDENT))],
+                input_processors=[
+                    BetweenWords(indent=len(INDENT)),
+                    ConditionalProcessor(
+                        AfterInput(lambda: [("class:hint", hint())]), Condition(lambda: not self.buffer.text)
+                    ),
+                ],
             ),
             height=lambda: Dimension(min=1, max=max(1, self._size().rows // 2)),
             wrap_lines=True,
@@ -304,6 +313,11 @@ class PromptScreen(Conversation):
         """Take the messages that wait back into the prompt line."""
         self.take_back(self._withdraw())
 
+    async def accept(self) -> None:
+        """Take an Enter at the empty line."""
+        if self._accept is not None:
+            await self._accept()
+
     @property
     def interrupted(self) -> bool:
         """Whether another Ctrl-C ends the program."""
@@ -354,6 +368,11 @@ class PromptScreen(Conversation):
             self.print_line(str(exc), "warning")
         else:
             self.buffer.insert_text(f"@{path} ")
+
+    def copy(self, text: str) -> None:
+        """Have the terminal put a text into the clipboard; a terminal that cannot ignores it."""
+        self._app.output.write_raw(osc52(text))
+        self._app.output.flush()
 
     async def _lend(self, work: Coroutine[Any, Any, None]) -> None:
         try:

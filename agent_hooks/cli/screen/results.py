@@ -122,7 +122,7 @@ def result_lines(call: Ended, diff: str, limits: Limits = FOLDED) -> Iterator[Te
     if call.is_blocked:
         return
     if diff:
-        yield from first(diff.split("\n"), limits.diff, lambda line: _diff_line(line, limits.characters))
+        yield from diff_lines(diff, limits)
     elif is_aborted(output):
         # The marker says no more than the call above it, and the last lines show how far it came.
         lines = _lines(output.text.partition("\n")[2])
@@ -152,6 +152,11 @@ def first(lines: Sequence[str], most: int, show: Callable[[str], Text]) -> Itera
     yield from map(show, shown)
     if left := len(lines) - len(shown):
         yield Text(f"… {count(left, 'more line')} (Ctrl-O)", "bright_black")
+
+
+def diff_lines(diff: str, limits: Limits = FOLDED) -> Iterator[Text]:
+    """Yield the first lines of a diff, and the number of the others."""
+    return first(diff.split("\n"), limits.diff, lambda line: _diff_line(line, limits.characters))
 
 
 def _diff_line(line: str, longest: int) -> Text:
