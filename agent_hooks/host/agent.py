@@ -90,7 +90,7 @@ class Agent:
         session: Session,
         view: View,
         thinking_level: ThinkingLevel = "off",
-        before_run: Callable[[], Awaitable[None]] | None = None,
+        before_run: Callable[[], Awaitable[object]] | None = None,
         before_turn: Callable[[], Awaitable[None]] | None = None,
         instructions: Callable[[], Sequence[str]] = tuple,
     ) -> None:

@@ -112,7 +112,7 @@ class SessionHost:
             tools=tools,
             session=session,
             view=view,
-            before_run=self._reload_if_changed,
+            before_run=self.reload_if_changed,
             before_turn=self._before_turn,
             instructions=instructions,
         )
@@ -245,16 +245,22 @@ class SessionHost:
                 await self._agent.steering.config(self._settings)
             return renewed
 
-    async def _reload_if_changed(self) -> None:
-        if self._reloading is not None and self._reloading.changed():
+    async def reload_if_changed(self) -> bool:
+        """Load the hooks and settings again if a file of them, or trust, has changed, and return whether one has.
+
+        Each turn begins with this.
+        """
+        changed = self._reloading is not None and self._reloading.changed()
+        if changed:
             await self.reload()
+        return changed
 
     def _warn(self, texts: Sequence[str]) -> None:
         for text in texts:
             self._view.warning(text)
 
     async def _before_turn(self) -> None:
-        await self._reload_if_changed()
+        await self.reload_if_changed()
         await self._runs.deliver()
         await self._actions.compact_when_long()
 

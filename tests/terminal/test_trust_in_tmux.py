@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from running import Command
+from support import approve
 from tmux import Tmux
 
 pytestmark = pytest.mark.terminal
@@ -62,3 +63,17 @@ def test_a_hook_is_approved_inside_of_the_program(terminal: Callable[..., Tmux],
     tmux.sees("in force: 1 hook")
     tmux.enter("@bash true")
     tmux.sees("blocked: not today")
+
+
+@pytest.mark.behaviour("TM38")
+def test_a_hook_that_is_saved_while_the_agent_rests_is_told_at_once(
+    terminal: Callable[..., Tmux], command: Command
+) -> None:
+    """No message is needed; an approval that is given elsewhere counts at once too."""
+    command.trusted = False
+    tmux = terminal(columns=160, rows=40)
+    tmux.start_agent("--no-session")
+    command.add_hook("def register(api): pass\n")
+    tmux.sees("1 file not used, because no person has approved them:")
+    approve(command.project)
+    tmux.sees("puppet · 1 hook")

@@ -42,6 +42,8 @@ from agent_hooks.ui.terminal import TerminalUI
 # Words that end other programs, and mean the same here.
 _LEAVING = ("exit", "quit", ":q")
 HISTORY_FILE = "prompt_history"
+LOOK_AGAIN = 1.0
+"""Seconds between two looks at the files of hooks while the agent rests; a look is some calls of `stat`."""
 
 
 async def run(start: Start) -> int:
@@ -158,6 +160,7 @@ class Interactive:
                     self._screen.ready()
                     self._commands.show_conversation()
                     tasks.start_soon(self._work)
+                    tasks.start_soon(self._watch)
                     tasks.start_soon(self._facts.load_prices)
                     tasks.start_soon(self._facts.count_checkpoints)
                     if self._start.prompt:
@@ -236,6 +239,14 @@ class Interactive:
         self._host.submit(message)
         if waits:
             self._screen.queued(message)
+
+    async def _watch(self) -> None:
+        """Take up a changed hook while the agent rests, so that its author sees at once whether it loads."""
+        while True:
+            await anyio.sleep(LOOK_AGAIN)
+            if not (self._host.running or self._acting) and await self._host.reload_if_changed():
+                # The line below the prompt counts the hooks.
+                self._screen.refresh()
 
     async def _work(self) -> None:
         """Carry out slash commands and commands of the person, one after another."""
