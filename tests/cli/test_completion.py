@@ -51,12 +51,12 @@ def repository(tmp_path: Path) -> Path:
 
 @pytest.mark.behaviour("TM8")
 async def test_commands_and_their_arguments_are_completed(repository: Path) -> None:
-    """A command without arguments of its own has none."""
+    """A space follows a command, for its argument; one without arguments of its own has none."""
     session = Session.create(str(repository))
     session.add_message(UserMessage(content="hello", timestamp=0))
     session.close()
     found = completer(repository)
-    assert await completed(found, "/t") == ["/thinking"]
+    assert await completed(found, "/t") == ["/thinking "]
     assert await completed(found, "/thinking m") == ["/thinking medium"]
     assert await completed(found, "/model p") == ["/model puppet"]
     assert [Path(line.split()[1]).name for line in await completed(found, "/resume ")] == [Path(str(session.path)).name]
