@@ -86,12 +86,17 @@ class IsolationFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only=
     files: Annotated[int, Meta(ge=16, le=10**9, description="open files, at least 16")] | UnsetType = UNSET
 
 
+CautionLevel = Literal["work", "ask", "edits", "plan"]
+"""How cautious an agent is at the terminal; `host.caution` says how each level judges a call."""
+
+
 class SettingsFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
     """One settings file, as written; every key is optional.  Its JSON Schema is `agent-hooks schema settings`."""
 
     hooks: list[str] = field(default_factory=list)
     disabled_hooks: list[str] = field(default_factory=list)
     model: str | UnsetType | None = UNSET
+    caution: CautionLevel | UnsetType | None = UNSET
     known_tools: list[str] = field(default_factory=list)
     hook_timeout: Annotated[float | UnsetType | None, _MILLISECONDS] = UNSET
     tool_call_timeout: Annotated[float | UnsetType | None, _MILLISECONDS] = UNSET

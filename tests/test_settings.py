@@ -148,8 +148,8 @@ def test_what_is_not_json_is_an_error_with_its_line(home: Path, project: Path, t
             {"zzz": 1},
             [
                 "'zzz'",
-                "known are: checkpoints, compaction, disabledHooks, guards, hookTimeout, hooks, isolation, knownTools,",
-                "model, records, redaction, toolCallTimeout, trust",
+                "known are: caution, checkpoints, compaction, disabledHooks, guards, hookTimeout, hooks, isolation,",
+                "knownTools, model, records, redaction, toolCallTimeout, trust",
             ],
         ),
         ({"compaction": True}, ["'compaction'", "an object", "True"]),

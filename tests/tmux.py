@@ -103,6 +103,11 @@ class Tmux:
         self.rests()
         self.enter(text)
 
+    def leave(self) -> None:
+        """Press Ctrl-D once the agent has ended its work; while it works, that asks for another one."""
+        self.rests()
+        self.press("C-d")
+
     def start_agent(self, *args: str) -> None:
         """Start the interactive mode; `left with CODE` marks its end."""
         # The screen may show an earlier start.

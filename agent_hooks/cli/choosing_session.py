@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import anyio
 import click
 
@@ -53,7 +55,7 @@ def _chosen(start: Start) -> str:
     if not sessions:
         raise click.UsageError(f"there is no session to go on with in {start.sessions_home}")
     options = [session_option(each) for each in sessions]
-    index = anyio.run(TerminalUI().choose, "Which session?", options)
+    index = anyio.run(partial(TerminalUI().choose, "Which session?", options, searches=True))
     if index is None:
         raise click.Abort
     return sessions[index].path

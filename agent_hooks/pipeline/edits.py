@@ -29,7 +29,7 @@ def is_whole(diff: str) -> bool:
 def diff_of(tool: str, input: Mapping[str, Any], cwd: str) -> str:
     """Return the unified diff of a call of `write` or `edit`, empty for other calls and for a file that cannot be shown.
 
-    An `edit` whose old text is not once in the file is shown by its two texts alone.
+    An `edit` whose old text is not once in the file is shown by its two texts alone, and the diff says that it fails.
     """
     path = input.get("path")
     if not isinstance(path, str):
@@ -44,7 +44,7 @@ def diff_of(tool: str, input: Mapping[str, Any], cwd: str) -> str:
 def _edited(path: str, text: str | None, old: object, new: object) -> str:
     """Return the diff of a replacement in a text, with the lines around it."""
     if not text or not isinstance(old, str) or not isinstance(new, str) or not old or text.count(old) != 1:
-        return _unified(path, old, new)
+        return _HUNK.sub("@@ the old text is not in the file once, so this edit will fail @@", _unified(path, old, new))
     at = text.index(old)
     rows, line = text.split("\n"), text.count("\n", 0, at)
     # The part of the text that a diff shows.

@@ -31,6 +31,7 @@ PAUSE = 0.5
 MOST_NUMBERED = 9
 """The most options of a list that are numbered."""
 KEYS_LIST = "↑↓ Enter, Esc cancels"
+KEYS_SEARCH = "type to search, ↑↓ Enter, Esc cancels"
 KEYS_QUESTION = "↑↓ Enter, Esc stops the agent"
 KEYS_LINE = "Enter, Esc cancels"
 KEYS_SCROLL = "PgUp PgDn"
@@ -123,7 +124,6 @@ class ListDialog(Dialog):
     """A list, with the arrow keys, and numbers if one digit can name each option; a small terminal scrolls it."""
 
     answer: int | None
-    keys_hint = KEYS_LIST
 
     def __init__(self, title: str, options: Sequence[Option], *, message: str = "", selected: int = 0) -> None:
         super().__init__(title, message)
@@ -142,17 +142,20 @@ class ListDialog(Dialog):
         # The timer of a digit that has been pressed, and the option that was selected before it.
         self._digit: TimerHandle | None = None
         self._before_digit = selected
-        last = len(options) - 1
         for key, move in {"up": -1, "c-p": -1, "down": 1, "c-n": 1}.items():
             self.keys.add(key)(self._mover(move))
         self.keys.add("home")(lambda event: self._select(0))
-        self.keys.add("end")(lambda event: self._select(last))
+        self.keys.add("end")(lambda event: self._select(len(self._labels) - 1))
         self.keys.add("enter")(lambda event: self._enter())
         self.keys.add("<any>")(self._other_key)
         for number in range(1, len(options) + 1) if numbered else ():
             self.keys.add(str(number))(self._digit_of(number - 1))
         control = FormattedTextControl(self._fragments, focusable=True, key_bindings=self.keys, show_cursor=False)
         self.container = self.focus = Window(control, dont_extend_height=True)
+
+    def _hint(self) -> str:
+        """Return the keys, for the last line."""
+        return KEYS_LIST
 
     def _mover(self, by: int) -> Callable[[KeyPressEvent], None]:
         # The list does not go round: Down at its end must not choose its first option.
@@ -234,7 +237,7 @@ class ListDialog(Dialog):
         below = [("class:hint", line) for line in self._preview(columns, preview, unseen[self.selected])]
         position = f"{self.selected + 1}/{count}" if listed < count else ""
         scroll = KEYS_SCROLL if self._hidden or self._preview_hidden else ""
-        return parts + shown + below + ([self._footer(columns, scroll, position, self.keys_hint)] if footer else [])
+        return parts + shown + below + ([self._footer(columns, scroll, position, self._hint())] if footer else [])
 
     def _preview(self, columns: int, height: int, wanted: bool) -> list[str]:
         """Return exactly `height` lines with the text of the selected option, as much of it as fits."""
@@ -242,6 +245,39 @@ class ListDialog(Dialog):
         self._preview_hidden = max(0, len(lines) - height)
         lines = (lines + [""] * height)[self._preview_scroll :][:height]
         return [f"  {line}" for line in lines]
+
+
+class SearchDialog(ListDialog):
+    """A list of many options, which the person has asked for: typed words leave the options that have all of them."""
+
+    def __init__(self, title: str, options: Sequence[Option], *, message: str = "", selected: int = 0) -> None:
+        super().__init__(title, options, message=message, selected=selected)
+        self._every = [*zip(self._labels, self._previews, self._has_preview, strict=True)]
+        # The indices of the options that are left.
+        self._left = [*range(len(options))]
+        self._sought = ""
+        self.keys.add("backspace")(lambda event: self._seek(self._sought[:-1]))
+
+    def _hint(self) -> str:
+        return f"search: {self._sought}" if self._sought else KEYS_SEARCH
+
+    def _other_key(self, event: KeyPressEvent) -> None:
+        if event.data.isprintable():
+            self._seek(self._sought + event.data)
+
+    def _seek(self, text: str) -> None:
+        """Leave the options that have all words of a text; a text that none of them has is not taken."""
+        words = text.casefold().split()
+        left = [at for at, (label, *_) in enumerate(self._every) if all(word in label.casefold() for word in words)]
+        if not left:
+            return
+        kept = self._left[self.selected]
+        self._sought, self._left = text, left
+        self._labels, self._previews, self._has_preview = map(list, zip(*(self._every[at] for at in left), strict=True))
+        self._select(left.index(kept) if kept in left else 0)
+
+    def _enter(self) -> None:
+        self.close(self._left[self.selected])
 
 
 LABELS: dict[Choice, str] = {
@@ -259,8 +295,6 @@ class QuestionDialog(ListDialog):
 
     `further`: the words of one more Yes, which stands before the last one.
     """
-
-    keys_hint = KEYS_QUESTION
 
     def __init__(self, question: Question, further: str = "") -> None:
         labels = [*(LABELS[choice] for choice in question.answers), *filter(None, [further]), WHY]
@@ -286,6 +320,9 @@ class QuestionDialog(ListDialog):
         lines += [("", f"│ {part}") for line in self._command for part in wrap(harmless(line), max(columns - 2, 1))]
         rest = question.about.partition("\n")[2]
         return [*lines, *(("", line) for line in wrap(harmless(rest).expandtabs(4), columns) if rest), *diff]
+
+    def _hint(self) -> str:
+        return KEYS_QUESTION
 
     @property
     def wants_reason(self) -> bool:

@@ -23,7 +23,16 @@ from agent_hooks.concurrency.lanes import Lane
 from agent_hooks.errors import sendable
 from agent_hooks.ui.base import NO_AND_STOP, ONCE, Answer, NotifyType, Question
 from agent_hooks.ui.charset import shown_in
-from agent_hooks.ui.dialogs import LABELS, Dialog, LineDialog, ListDialog, Option, QuestionDialog
+from agent_hooks.ui.dialogs import (
+    LABELS,
+    MOST_NUMBERED,
+    Dialog,
+    LineDialog,
+    ListDialog,
+    Option,
+    QuestionDialog,
+    SearchDialog,
+)
 from agent_hooks.ui.fitting import cut
 from agent_hooks.ui.harmless import harmless
 
@@ -113,12 +122,16 @@ class TerminalUI:
         self._stage.print_line(str(message), type)
 
     async def choose(
-        self, title: str, options: Sequence[Option], *, message: str = "", selected: int = 0
+        self, title: str, options: Sequence[Option], *, message: str = "", selected: int = 0, searches: bool = False
     ) -> int | None:
-        """Let the person choose, and return the index, `None` when they cancel; no line stays on screen."""
+        """Let the person choose, and return the index, `None` when they cancel; no line stays on screen.
+
+        `searches`: the person has asked for the list, so letters are no text for the prompt line, and search a long one.
+        """
         if not options:
             return None
-        dialog = ListDialog(title, options, message=message, selected=selected)
+        kind = SearchDialog if searches and len(options) > MOST_NUMBERED else ListDialog
+        dialog = kind(title, options, message=message, selected=selected)
         await self._ask(dialog)
         return dialog.answer
 

@@ -216,3 +216,13 @@ def open_window(kind: str, name: str) -> int:
     from genai_prices.data_snapshot import get_snapshot
 
     return get_snapshot().find_provider_model(name, None, kind, None)[1].context_window or 0
+
+
+@pytest.mark.behaviour("TM39")
+def test_a_project_does_not_choose_the_level_of_caution(command: Command) -> None:
+    """Its settings could only loosen; the option is for the mode in which a person answers."""
+    (command.project / ".agent").mkdir()
+    (command.project / ".agent" / "settings.json").write_text('{"caution": "work"}')
+    done = command("run", "hello")
+    assert "the key 'caution' counts only in your own settings" in done.stderr
+    assert "--caution is for interactive mode" in command("run", "hello", "--caution", "ask", code=2).stderr

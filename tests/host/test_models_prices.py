@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from agent_hooks.cli.interactive.candidates import models, models_at_hand
+from agent_hooks.errors import ModelError
+from agent_hooks.host.models import open_model
 from agent_hooks.host.prices import Prices, model_names
 from agent_hooks.values.content import Usage
 
@@ -23,6 +25,20 @@ def test_the_table_knows_models_and_their_prices() -> None:
     assert prices.of("google", "gemini-2.5-pro", Usage(input_tokens=1, output_tokens=1, cache_read_tokens=5)) is None
     assert "claude-sonnet-4-5" in model_names("anthropic")
     assert model_names("puppet") == []
+
+
+def test_a_model_without_its_provider_is_named_with_it() -> None:
+    """A person may type the name that the provider gives it."""
+    with pytest.raises(ModelError, match=r"there is no model 'gpt-5'; did you mean 'openai:gpt-5'\?"):
+        open_model("gpt-5")
+
+
+@pytest.mark.anyio
+async def test_a_part_of_a_name_completes_to_a_model_at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The person need not know its provider."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "a-key")
+    assert "anthropic:claude-sonnet-4-5" in [each.text for each in await models("sonnet-4")]
+    assert await models("openai:no-such-name") == []
 
 
 @pytest.mark.behaviour("TM36")

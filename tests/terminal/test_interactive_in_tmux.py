@@ -92,7 +92,7 @@ def test_a_whole_afternoon(terminal: Terminal, command: Command) -> None:
     tmux.until(lambda screen: "@bash sleep 1000 (13" in chosen(screen), "the session with most in it")
     tmux.press("Enter")
     tmux.sees("> @bash sleep 1000")
-    tmux.press("C-d")
+    tmux.leave()
     tmux.sees("left with 0")
 
 
@@ -309,7 +309,7 @@ def test_keys_are_nobody_elses_and_a_program_left_behind_holds_nothing_up(termin
     tmux.sees("blocked")
     (command.project / "go").touch()
     tmux.sees("chatter")
-    tmux.press("C-d")
+    tmux.leave()
     tmux.sees("left with 0")
 
 
@@ -420,7 +420,7 @@ def test_what_was_typed_is_remembered_also_in_other_runs(terminal: Terminal, com
         tmux.start_agent("--no-session")
         tmux.enter(text)
         tmux.sees(text, times=2)
-        tmux.press("C-d")
+        tmux.leave()
         tmux.sees("left with 0")
     tmux.start_agent("--no-session")
     tmux.press("Up", "Up")

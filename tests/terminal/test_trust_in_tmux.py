@@ -27,7 +27,7 @@ def test_the_interactive_mode_asks_first(terminal: Terminal, command: Command) -
     tmux.sees("/help")
     tmux.enter("/hooks")
     tmux.sees("turn_end", 2)
-    tmux.press("C-d")
+    tmux.leave()
     tmux.sees("left with 0")
     tmux.start_agent("--no-session")
     assert "[y/N]" not in tmux.screen()

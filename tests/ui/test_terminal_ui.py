@@ -150,6 +150,47 @@ async def test_a_long_list_has_no_numbers(keyboard: PipeInput) -> None:
     assert "> a" in [text for _, text in dialog.lines(40, 30)]
 
 
+BACKSPACE = "\x7f"
+
+
+@pytest.mark.behaviour("TM36")
+@pytest.mark.parametrize(
+    ("keys", "answer"),
+    [
+        (ENTER, 0),
+        ("gpt-5" + ENTER, 3),
+        ("gpt-5" + DOWN + ENTER, 4),
+        ("GPT mini" + ENTER, 4),
+        # No option has the last letters, so they are not taken.
+        ("miniz" + ENTER, 4),
+        ("4.1" + BACKSPACE * 3 + ENTER, 1),
+        ("1" + END + ENTER, 11),
+        ("x" + ESCAPE, None),
+    ],
+)
+async def test_a_long_list_that_the_person_asked_for_is_searched(
+    keyboard: PipeInput, keys: str, answer: int | None
+) -> None:
+    """Typed words leave the options that have all of them; without one it is the whole list again."""
+    names = ["claude", "gpt-4.1", "gpt-4o", "gpt-5", "gpt-5-mini", *(f"other {number}" for number in range(6)), "z 1"]
+    options = [Option(name) for name in names]
+    keyboard.send_text(keys)
+    assert await TerminalUI(NotedScreen(keyboard)).choose("Which?", options, searches=True) == answer
+
+
+async def test_the_searched_words_are_shown(keyboard: PipeInput) -> None:
+    """A short list has digits, and is not searched."""
+    screen = NotedScreen(keyboard)
+    keyboard.send_text("aa" + ENTER + "a" + ENTER + ENTER)
+    await TerminalUI(screen).choose("Which?", [Option("a" * size) for size in range(1, 11)], searches=True)
+    await TerminalUI(screen).choose("Which?", [Option("a")], searches=True)
+    searched, short = screen.shown
+    assert isinstance(searched, ListDialog)
+    assert isinstance(short, ListDialog)
+    assert ("class:hint", "search: aa") in searched.lines(40, 40)
+    assert ("class:selected", "> 1. a") in short.lines(40, 40)
+
+
 @pytest.mark.parametrize(
     ("keys", "answer"), [("Ada" + ENTER, "Ada"), (ENTER, ""), ("Ada" + ESCAPE, None), ("Ada" + CTRL_C, None)]
 )

@@ -16,6 +16,7 @@ from agent_hooks.cli.session_check import FLAG
 from agent_hooks.cli.setup import paths_without
 from agent_hooks.cli.streams import on_a_terminal
 from agent_hooks.cli.trusting import asked
+from agent_hooks.host.caution import LEVELS, Level
 from agent_hooks.host.model import THINKING_LEVELS, ThinkingLevel
 from agent_hooks.trust.ancestors import refuse_below_an_agent
 from agent_hooks.trust.policy import Trust
@@ -45,6 +46,13 @@ from agent_hooks.trust.policy import Trust
     metavar="LEVEL",
     type=click.Choice(THINKING_LEVELS),
     help="How much a real model thinks: off (the default), low, medium or high.",
+)
+@click.option(
+    "--caution",
+    metavar="LEVEL",
+    type=click.Choice(LEVELS),
+    help="How the agent begins in interactive mode: work (the default), ask before each change, accept edits and ask "
+    "about the rest, or only plan. By default, the level of your settings.",
 )
 @cwd_option
 @required_option
@@ -77,6 +85,7 @@ def command(
     without: tuple[str, ...],
     model_name: str | None,
     thinking_level: ThinkingLevel | None,
+    caution: Level | None,
     cwd: str,
     require_trusted: bool,
     no_session: bool,
@@ -101,6 +110,8 @@ def command(
     if allow_remember and mode_name != "rpc":
         raise click.UsageError("--allow-remember is for --mode rpc; in the other modes only a person answers")
     name = mode_name or ("interactive" if prompt is None and on_a_terminal() else "print")
+    if caution is not None and name != "interactive":
+        raise click.UsageError("--caution is for interactive mode; elsewhere no person answers")
     if prompt is not None:
         # An argument may hold bytes that are not UTF-8.
         prompt = prompt.encode("utf-8", "replace").decode()
@@ -114,6 +125,7 @@ def command(
         model=chosen.model,
         model_note=chosen.note,
         thinking_level=thinking_level,
+        caution=caution,
         prompt=print_prompt(prompt) if name == "print" else prompt,
         as_json=as_json,
         no_session=no_session,

@@ -78,7 +78,7 @@ async def thinking_levels(typed: str) -> Iterable[Candidate]:
 
 async def models(typed: str) -> Iterable[Candidate]:
     """Return the models of `/model`: the puppet, and those of the providers."""
-    return await to_thread.run_sync(lambda: beginning(typed, _models(typed)))
+    return await to_thread.run_sync(lambda: beginning(typed, _models(typed)) or _models_called(typed))
 
 
 def _models(typed: str) -> Iterator[Candidate]:
@@ -92,6 +92,11 @@ def _models(typed: str) -> Iterator[Candidate]:
             from agent_hooks.host.prices import model_names
 
             yield from (Candidate(f"{provider}:{name}") for name in model_names(provider))
+
+
+def _models_called(typed: str) -> list[Candidate]:
+    """Return the models at hand for a part of a name, without its provider."""
+    return [*map(Candidate, matching(typed, models_at_hand()))] if ":" not in typed else []
 
 
 def models_at_hand() -> list[str]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from agent_hooks.cli.screen.prompt import PromptScreen
-from agent_hooks.host.caution import BEGINS, EDIT_QUESTION, ENDS, Caution, Level
+from agent_hooks.host.caution import BEGINS, COMMAND_QUESTION, EDIT_QUESTION, ENDS, Caution, Level
 from agent_hooks.host.lifecycle import SessionHost
 from agent_hooks.ui.base import Question
 from agent_hooks.ui.dialogs import Option
 from agent_hooks.ui.terminal import Further, TerminalUI
 
 _SAID = {
-    "work": "the agent works, within hooks and guards",
+    "work": "the agent works without asking, within hooks and guards",
     "ask": "the agent asks before each change; Shift-Tab accepts edits",
     "edits": "edits in the project are accepted, other changes asked about; Shift-Tab goes on to planning",
     "plan": "planning: the agent only looks; Shift-Tab or /plan ends it",
@@ -45,6 +45,8 @@ class Levels:
         self._screen = screen
         self._ui = ui
         self._send = send
+        # The level that a start begins with.
+        self._begun = caution.level
 
     def be(self, level: Level | None = None) -> None:
         """Take a level, by default the next one; the model learns of planning with the next message."""
@@ -71,10 +73,17 @@ class Levels:
         if self._caution.level == "plan":
             self.be("work")
 
+    def command_to_go_on(self) -> str:
+        """Return the command that goes on with the session, at the same level."""
+        level = self._caution.level
+        return f"agent-hooks run --continue{'' if level == self._begun else f' --caution {level}'}"
+
     def further(self, question: Question) -> Further | None:
-        """Return the further Yes of a question about an edit, with which no other edit is asked about."""
+        """Return one more Yes for a question of this guard alone, with which others like it are not asked."""
         if self._caution.level == "ask" and question.title == EDIT_QUESTION:
             return Further("Yes, and accept edits from now on", lambda: self.be("edits"))
+        if question.title == COMMAND_QUESTION and (use := self._caution.use_in(question.call)):
+            return Further(f"Yes, and each {' '.join(use)} from now on", lambda: self._caution.accepted.add(use))
         return None
 
     # ---- the plan

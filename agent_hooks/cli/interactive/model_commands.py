@@ -54,5 +54,6 @@ class ModelCommands:
     async def _chosen(self, title: str, present: str, names: Sequence[str]) -> str:
         """Let the person choose, beginning at the present one, which is the answer after a cancellation too."""
         names = names if present in names else [present, *names]
-        index = await self._ui.choose(title, [Option(name) for name in names], selected=names.index(present))
+        options = [Option(name) for name in names]
+        index = await self._ui.choose(title, options, selected=names.index(present), searches=True)
         return present if index is None else names[index]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from rich.text import Text
 
@@ -32,7 +32,7 @@ from agent_hooks.settings import agent_home
 from agent_hooks.trust.ancestors import refuse_below_an_agent
 from agent_hooks.ui.harmless import harmless
 from agent_hooks.ui.terminal import TerminalUI
-from agent_hooks.values.content import MessageEntry, UserMessage
+from agent_hooks.values.content import Message, MessageEntry, UserMessage
 
 # The most messages of a resumed session that are printed again.
 REPLAYED = 40
@@ -213,7 +213,7 @@ class SlashCommands:
         options = [session_option(each) for each in sessions]
         if not options:
             self._screen.print_line("there is no other session here", "info")
-        index = await self._ui.choose("Which session?", options)
+        index = await self._ui.choose("Which session?", options, searches=True)
         return None if index is None else sessions[index].path
 
     async def _new(self, argument: str) -> None:
@@ -229,7 +229,9 @@ class SlashCommands:
         options = [labelled(entry.timestamp, message.sent) for _, entry, message in entries]
         if not options:
             self._screen.print_line("there is nothing to go back to yet", "info")
-        chosen = await self._ui.choose("Go back before which message?", options, selected=len(options) - 1)
+        chosen = await self._ui.choose(
+            "Go back before which message?", options, selected=len(options) - 1, searches=True
+        )
         if chosen is None:
             return
         index, entry, _ = entries[chosen]
@@ -239,10 +241,17 @@ class SlashCommands:
             self._left = sessions
             text = outcome.text or ""
             self._screen.rule(f"back before: {first_words(text)}")
+            self._screen.earlier(self._last_exchange())
             is_command = PATTERN.fullmatch(text) or own_command(text) is not None
             self._screen.offer(f" {text}" if is_command else text)
             if turns := await self._taking_back.turns_since(entry.timestamp, sessions):
                 await self._taking_back.offer(turns)
+
+    def _last_exchange(self) -> Sequence[Message]:
+        """Return the last message of the person in the conversation, and all that came after it."""
+        messages = self._host.messages
+        starts = [at for at, each in enumerate(messages) if isinstance(each, UserMessage) and not each.is_context]
+        return messages[starts[-1] :] if starts else ()
 
     def _sessions(self) -> set[str]:
         """Return the ids of the sessions that the conversation has gone through."""

@@ -23,6 +23,7 @@ _NOT_THE_LAST = (
     "your last message changed no file that a checkpoint holds (files that git ignores, and files outside of this "
     "working tree, are not saved); these changes are of a message before it:"
 )
+_ELSEWHERE = "this conversation has changed no file that could be taken back; these changes are of another session:"
 # The files that the model is told of.
 _MOST = 50
 
@@ -60,7 +61,9 @@ class TakingBack:
             raise CheckpointError(f"only {count(len(groups), 'message')} changed files here")
         chosen = groups[:number]
         plan = await checkpoints.plan_undo(self._cwd, sum(map(len, chosen)) or 1)
-        if sent and chosen[0][-1].created < sent[-1]:
+        if all(turn.work.session_id not in sessions for turn in chosen[0]):
+            self._screen.warning(_ELSEWHERE)
+        elif sent and chosen[0][-1].created < sent[-1]:
             self._screen.warning(_NOT_THE_LAST)
         messages = count(len(chosen), "message")
         await self._ask(plan, f"the changes of {messages}", [_joined(at, group) for at, group in enumerate(chosen, 1)])
@@ -79,7 +82,9 @@ class TakingBack:
         if patch:
             self._screen.diff(self._hide(patch.rstrip("\n")))
         else:
-            self._screen.print_line("the agent has changed no files in this conversation", "info")
+            self._screen.print_line(
+                "there are no changes of the agent in this conversation, or none that were not taken back", "info"
+            )
 
     async def _ask(self, plan: UndoPlan, which: str = "", turns: Sequence[Turn] = ()) -> None:
         self._show(plan, turns)

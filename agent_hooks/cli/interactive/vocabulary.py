@@ -48,8 +48,8 @@ KEYS = {
     "Up, Down": "go through your earlier lines, also of other sessions; while messages wait, Up takes them back",
     "Esc": "aborts the agent's work, and puts waiting messages back into the line; in a dialog, cancels it",
     "Esc Esc": "goes back before one of your messages, as /branch does, on an empty line",
-    "Ctrl-C": "clears the line, or aborts as Esc does; twice, it quits",
-    "Ctrl-D": "quits, on an empty line",
+    "Ctrl-C": "clears the line, or aborts as Esc does, or quits, when it is pressed twice",
+    "Ctrl-D": "quits, on an empty line; while the agent works, when it is pressed twice",
 }
 """The keys of the prompt line, with a few words about each."""
 INIT = (

@@ -25,6 +25,7 @@ from agent_hooks.errors import SessionError
 from agent_hooks.guards.base import Guard
 from agent_hooks.guards.config import GuardException
 from agent_hooks.host import CLIENT
+from agent_hooks.host.caution import Level
 from agent_hooks.host.instructions import Instructions
 from agent_hooks.host.lifecycle import SessionHost
 from agent_hooks.host.model import Model, ThinkingLevel
@@ -45,12 +46,12 @@ APPROVAL_INTERVAL = 0.2
 class Start(NamedTuple):
     """The arguments of `agent-hooks run`.
 
-    `thinking_level`: `None` for the session's own; `resume`: the file of a session to resume; `go_on`: resume the
-    latest session of `cwd`; `no_session`: save nothing; `allow_once`: for each rule named here, one veto is lifted;
-    `trust_session`: resume sessions that this machine did not write, too;
-    `sources`: the trees that count, after the person was asked; `required`: tool calls are denied where a set was never
-    approved; `allow_remember`: a client of RPC mode may answer a question for always; `without`: the absolute paths of
-    hooks that do not count in this run; `model_note`: a sentence about the model, said before anything is sent;
+    `thinking_level`: `None` for the session's own; `caution`: `None` for the level of the settings; `resume`: the file of
+    a session to resume; `go_on`: resume the latest session of `cwd`; `no_session`: save nothing;
+    `allow_once`: for each rule named here, one veto is lifted; `trust_session`: resume sessions that this machine did not
+    write, too; `sources`: the trees that count, after the person was asked; `required`: tool calls are denied where a set
+    was never approved; `allow_remember`: a client of RPC mode may answer a question for always; `without`: the absolute
+    paths of hooks that do not count in this run; `model_note`: a sentence about the model, said before anything is sent;
     `more_guards`: those of the mode.
     """
 
@@ -58,6 +59,7 @@ class Start(NamedTuple):
     hook_files: tuple[str, ...]
     model: Model
     thinking_level: ThinkingLevel | None = None
+    caution: Level | None = None
     prompt: str | None = None
     as_json: bool = False
     no_session: bool = False

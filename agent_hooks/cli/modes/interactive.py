@@ -123,6 +123,7 @@ class Interactive:
         start, screen = self._start, self._screen
         shown_beside.set("results")
         setup = await start.load(screen.warning, screen.error)
+        self._caution.level = start.caution or setup.settings.caution or "work"
         runner = start.runner(setup, "interactive", self._ui)
         runner.on_error(screen.hook_error)
         async with runner:
@@ -172,7 +173,7 @@ class Interactive:
                     self._screen.leaving()
                     saved = host.state().session_file is not None and bool(host.messages)
                 if saved:
-                    self._screen.print_line("to go on with this session: agent-hooks run --continue", "info")
+                    self._screen.print_line(f"to go on with this session: {self._levels.command_to_go_on()}", "info")
             finally:
                 tasks.cancel_scope.cancel()
 
@@ -189,6 +190,10 @@ class Interactive:
         )
         if self._start.model_note is not None:
             self._screen.print_line(self._start.model_note, "info")
+        if self._caution.level == "work" and setup.settings.caution is None and model.provider != Puppet.provider:
+            self._screen.print_line(
+                "it works without asking, within guards and hooks; Shift-Tab lets it ask first", "info"
+            )
         if files := self._start.instructions(setup, self._screen.warning).files():
             self._screen.print_line(f"instructions: {', '.join(short(path) for path in files)}", "info")
 

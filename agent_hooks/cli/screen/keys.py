@@ -23,7 +23,8 @@ class PromptLine(Protocol):
     """The prompt line as its keys need it.
 
     `active`: no dialog is in its place; `between_sessions`: the session has not started yet, or has ended;
-    `interrupted`: the last key was Ctrl-C, a moment ago; `just_began`: keys may come that were typed before the start;
+    `interrupted`: the last key was one that quits when it is pressed again, a moment ago; `works`: the agent does;
+    `just_began`: keys may come that were typed before the start;
     `waiting`: messages wait for the agent; `abort` returns whether there was work to abort.
     """
 
@@ -33,7 +34,10 @@ class PromptLine(Protocol):
     @property
     def interrupted(self) -> bool: ...
 
-    def interrupt(self) -> None: ...
+    def interrupt(self, key: str) -> None: ...
+
+    @property
+    def works(self) -> bool: ...
 
     @property
     def active(self) -> bool: ...
@@ -111,13 +115,13 @@ def prompt_keys(prompt: PromptLine) -> KeyBindings:
     def _interrupt(event: KeyPressEvent) -> None:
         if prompt.between_sessions:
             signal.raise_signal(signal.SIGINT)  # as at any other program
-        elif prompt.interrupted:
-            prompt.leave()
         elif prompt.buffer.text:
             prompt.buffer.reset()
+        elif prompt.interrupted:
+            prompt.leave()
         else:
             prompt.abort()
-        prompt.interrupt()
+            prompt.interrupt("Ctrl-C")
 
     @keys.add("up", filter=at_prompt & Condition(lambda: prompt.waiting and not prompt.buffer.text))
     def _withdraw(event: KeyPressEvent) -> None:
@@ -125,7 +129,10 @@ def prompt_keys(prompt: PromptLine) -> KeyBindings:
 
     @keys.add("c-d", filter=at_prompt & Condition(lambda: not prompt.buffer.text))
     def _end(event: KeyPressEvent) -> None:
-        prompt.leave()
+        if prompt.works and not (prompt.interrupted or prompt.between_sessions):
+            prompt.interrupt("Ctrl-D")
+        else:
+            prompt.leave()
 
     def mark_before() -> int:
         return prompt.pastes.mark_before(prompt.buffer.document.text_before_cursor)

@@ -110,8 +110,9 @@ class PromptScreen(Conversation):
             multiline=True,
         )
         self.buffer.on_text_changed += lambda buffer: self._typed()
-        # The time of a Ctrl-C that was the last key.
+        # The time of a Ctrl-C or Ctrl-D that was the last key.
         self._interrupted_at: float | None = None
+        self._interrupted_by = ""
         # True before the start of a session and after its end.
         self.between_sessions = True
         # The unfinished block of the answer, as it was drawn for a number of columns.
@@ -236,7 +237,7 @@ class PromptScreen(Conversation):
         lines = [self._live.status_line(key, columns)] if self._live.goes_on else []
         # After an abort, messages wait until the person sends one.
         label = "queued" if self._live.goes_on else "for the next request"
-        notes = ["Ctrl-C again quits"] if self.interrupted else []
+        notes = [f"{self._interrupted_by} again quits"] if self.interrupted else []
         return lines + waiting_lines(label, self._queued, notes, columns)
 
     def refresh(self) -> None:
@@ -320,12 +321,17 @@ class PromptScreen(Conversation):
 
     @property
     def interrupted(self) -> bool:
-        """Whether another Ctrl-C ends the program."""
+        """Whether one more Ctrl-C or Ctrl-D ends the program."""
         return self._interrupted_at is not None and monotonic() - self._interrupted_at < SECOND_CTRL_C
 
-    def interrupt(self) -> None:
-        """Take note of a Ctrl-C, which another one may follow for a while."""
-        self._interrupted_at = monotonic()
+    @property
+    def works(self) -> bool:
+        """Whether the agent works, or a command is carried out."""
+        return self._live.goes_on
+
+    def interrupt(self, key: str) -> None:
+        """Take note of a key that quits when it is pressed again within a while."""
+        self._interrupted_at, self._interrupted_by = monotonic(), key
         if self._loop is not None:
             self._loop.call_later(SECOND_CTRL_C, self._app.invalidate)
 

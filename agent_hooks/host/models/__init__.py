@@ -9,6 +9,7 @@ from typing import Any
 
 from agent_hooks.errors import ModelError, did_you_mean
 from agent_hooks.host.model import Model
+from agent_hooks.host.models.keys import KEY_VARIABLES
 from agent_hooks.values.content import Message, UserMessage, text_of_content
 
 MODELS = {
@@ -41,11 +42,20 @@ def model_for(model: Model, messages: Sequence[Message], tools: Collection[str])
     return open_model("puppet") if call is not None and call[1] in tools else model
 
 
+def _of_a_provider(name: str) -> str:
+    """Return the question whether a name without its provider was meant as one of a provider; else nothing."""
+    # Imported here, because the table of the models takes long.
+    from agent_hooks.host.prices import model_names
+
+    provider = next((each for each in KEY_VARIABLES if name in model_names(each)), None)
+    return f"; did you mean '{provider}:{name}'?" if provider else ""
+
+
 def open_model(name: str) -> Model:
     """Return the model called `KIND` or `KIND:ARGUMENT`; raises `ModelError` when it cannot be opened."""
     kind, _, argument = name.partition(":")
     if kind not in MODELS:
-        raise ModelError(f"there is no model {name!r}{did_you_mean(kind, MODELS)}")
+        raise ModelError(f"there is no model {name!r}{_of_a_provider(name) or did_you_mean(kind, MODELS)}")
     try:
         member: Any = import_module(MODELS[kind])
     # The models behind an API import packages that may not be installed.
