@@ -29,6 +29,8 @@ DEFAULT_TIMEOUT = 30.0
 SETTINGS_FILE = "settings.json"
 INSTRUCTIONS_FILE = "AGENTS.md"
 """The name in the agent home of the person's instructions for the agent of `agent-hooks run`."""
+MCP_FILE = "mcp.json"
+"""The name in the agent home of the list of MCP servers that the example `mcp_servers` starts."""
 COMMANDS_DIRECTORY = "commands"
 """The name of the directory of texts that are slash commands of interactive mode, in the agent home and in a project."""
 PROJECT_DIRECTORY = ".agent"

@@ -40,6 +40,7 @@ _LONG = {
     "cli/test_cli_models.py",
     "cli/test_cli_trust.py",
     "cli/test_cli_writers.py",
+    "examples/test_examples_mcp.py",
     "examples/test_examples_models.py",
     "host/test_models_errors.py",
     "concurrency/test_process.py",

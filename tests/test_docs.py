@@ -18,6 +18,7 @@ from typing import NamedTuple
 import pytest
 
 import forking
+from isolation.packages import use_installed
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
@@ -41,8 +42,10 @@ def blocks(page: Path) -> list[Fence]:
 
 @pytest.mark.usefixtures("no_agent_around")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_the_blocks_of_a_page_work(page: Path, project: Path) -> None:
+def test_the_blocks_of_a_page_work(page: Path, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The copied blocks of a page give the output that the page shows."""
+    if page.name == "mcp.md":
+        use_installed(monkeypatch, tmp_path / "wheels", "mcp", "httpx2", "jsonschema")
     (project / "examples").symlink_to(ROOT / "examples")
     for block in blocks(page):
         if block.kind in ("python", "json", "toml") or block.file is not None:

@@ -65,6 +65,10 @@ class HostReloading:
         """Return a sentence when a project of the generation has lost its approval, empty when it has a newer one."""
         return self._standing.withdrawn()
 
+    def tools(self) -> Sequence[Tool]:
+        """Return the tools of the generation in force, with those that its hooks have registered since the load."""
+        return self._tools(self.setup)
+
     def changed(self) -> bool:
         """Tell whether a file of the generation in force has changed since it was loaded; costs some calls of `stat`."""
         self._due = self._due or self._read.changed()

@@ -30,6 +30,7 @@ from agent_hooks.server.sources import Sources
 from agent_hooks.settings import (
     COMMANDS_DIRECTORY,
     INSTRUCTIONS_FILE,
+    MCP_FILE,
     SETTINGS_FILE,
     Settings,
     agent_home,
@@ -92,9 +93,9 @@ class Setup(Struct, frozen=True):
         `settings`: in the place of those of the settings files; `sealed`: as for `agent_guards`.  Raises `SettingsError`.
         """
         settings = self.guard_settings if settings is None else settings
-        # The instructions and commands of the person reach later sessions, so an agent does not write them.
-        texts = [os.path.join(agent_home(), name) for name in (INSTRUCTIONS_FILE, COMMANDS_DIRECTORY)]
-        own = [*self.settings.hooks, *self.settings.hook_patterns, *self.hook_files, *texts]
+        # The instructions, commands and MCP servers of the person reach later sessions, so an agent does not write them.
+        lasting = [os.path.join(agent_home(), name) for name in (INSTRUCTIONS_FILE, COMMANDS_DIRECTORY, MCP_FILE)]
+        own = [*self.settings.hooks, *self.settings.hook_patterns, *self.hook_files, *lasting]
         return agent_guards(settings, self.sources.place, own, sealed=sealed)
 
     @property

@@ -316,8 +316,9 @@ class HookAPI:
 
         `tool`: a typed function, `def` or `async def`, whose name, docstring and type hints describe it to the model; or
         an object with `name`, `description`, `input_schema` and `async execute(tool_call_id, input, *, on_update=None)`.
-        Raises `HookUsageError` for a function whose signature no model could fill in, and for an object that lacks one of
-        these, has one of the wrong type, or whose `execute` cannot be called so.
+        Call it in `register`, or in a handler of `session` with the reason `start`, for tools that are known only then; a
+        later one is not offered.  Raises `HookUsageError` for a function whose signature no model could fill in, and for
+        an object that lacks one of these, has one of the wrong type, or whose `execute` cannot be called so.
         """
         self.refuse_when_ended("api.register_tool")
         if wrong:
@@ -326,6 +327,13 @@ class HookAPI:
                 f"object; not {shown(wrong[0])} beside it"
             )
         self.tools.append(offered_tool(tool))
+        try:
+            # A process of its own tells the agent.
+            self.changed()
+        # A schema that cannot cross: it must not keep later registrations from the agent.
+        except BaseException:
+            self.tools.pop()
+            raise
         return tool
 
     def start_task(self, function: Callable[[], Coroutine[Any, Any, object]]) -> None:

@@ -57,6 +57,10 @@ class Reloading(Protocol):
         """Load them again; the former ones stay in force where the new ones cannot be loaded."""
         ...
 
+    def tools(self) -> Sequence[Tool]:
+        """Return the tools as they are now: hooks may have registered some since they were loaded."""
+        ...
+
     def note_edits(self) -> Sequence[str]:
         """Record the edits since the last time, at the end; return sentences for the person."""
         ...
@@ -129,13 +133,15 @@ class SessionHost:
         self._stop_listening = self._runner.on_answer(self._actions.note_answer)
         if self._runner.mode != "print":
             self._runner.set_send_handler(self._runs.inbox.put)
-        self._runner.check_matchers()
         self._tasks = anyio.create_task_group()
         await self._tasks.__aenter__()
         await self._tasks.start(self._runs.work)
         try:
             await self._agent.steering.config(self._settings)
             await self._actions.emit("start")
+            if self._reloading is not None:
+                self._agent.use_tools(self._reloading.tools())
+            self._runner.check_matchers()
         # Any exception, also a cancellation by a signal: the hooks get their shutdown, and the exception goes on.
         except BaseException:
             await self._end()

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import pytest
@@ -230,6 +231,50 @@ def test_a_hooks_tools_are_offered_and_a_second_one_of_a_name_is_left_out(comman
     done = command("run", "@ls")
     assert done.stdout == "1. ls\n   from a\n"
     assert "b.py: tool 'ls' is left out; .agent/hooks/a.py has one too" in done.stderr
+
+
+LATE = """
+    ISOLATION = {mode!r}
+
+    class Late:
+        name, description, input_schema = "late", "registered at the start", {{"type": "object"}}
+        async def execute(self, tool_call_id, input, *, on_update=None):
+            return ToolOutput("from {name}")
+
+    from agent_hooks import ToolOutput
+
+    def register(api):
+        @api.on("session")
+        async def start(event, ctx):
+            if event.reason == "start":
+                api.register_tool(Late())
+"""
+
+
+@pytest.mark.behaviour("MC1")
+@pytest.mark.parametrize("mode", ["inline", "process"])
+def test_a_tool_that_is_registered_at_the_start_of_the_session_is_offered(command: Command, mode: str) -> None:
+    """A gate may name it, and a second one of that name is left out, with one warning."""
+    command.add_hook(LATE.format(mode=mode, name="a"), "a.py")
+    command.add_hook(LATE.format(mode=mode, name="b"), "b.py")
+    command.add_hook("def register(api):\n    api.on('tool_call', lambda e, c: None, tool='late')\n", "gate.py")
+    done = command("run", "@late")
+    assert done.stdout == "1. late\n   from a\n"
+    assert done.stderr.count("b.py: tool 'late' is left out; .agent/hooks/a.py has one too") == 1
+    assert "can match no known tool" not in done.stderr
+
+
+@pytest.mark.behaviour("MC1")
+@pytest.mark.parametrize("mode", ["inline", "process"])
+def test_such_a_tool_is_offered_after_a_reload_too(command: Command, mode: str) -> None:
+    """The new generation hears a start of its own."""
+    path = command.add_hook(LATE.format(mode=mode, name="a"))
+    rpc = command.rpc("--no-session")
+    for name in ("a", "b"):
+        path.write_text(dedent(LATE.format(mode=mode, name=name)))
+        rpc.send("prompt", message="@late")
+        assert f"from {name}" in str(rpc.expect("tool_result"))
+    rpc.end()
 
 
 # ---- wrong input -----------------------------------------------------------------------------------------------------

@@ -7,7 +7,10 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import metadata
 from pathlib import Path
+
+import pytest
 
 GATE = """
 import os
@@ -21,19 +24,30 @@ def register(api):
 """
 
 
-def write_wheel(directory: Path, name: str = "tinydep", body: str = "WORD = 'blocked'\n", version: str = "1.0") -> Path:
-    """Write a wheel with one module."""
+def write_wheel(
+    directory: Path, name: str = "tinydep", body: str | None = "WORD = 'blocked'\n", version: str = "1.0"
+) -> Path:
+    """Write a wheel with one module; with none when `body` is `None`."""
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / f"{name}-{version}-py3-none-any.whl"
     about = f"{name}-{version}.dist-info"
     with zipfile.ZipFile(path, "w") as file:
-        file.writestr(f"{name}.py", body)
+        if body is not None:
+            file.writestr(f"{name}.py", body)
         file.writestr(f"{about}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
         file.writestr(
             f"{about}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
         )
         file.writestr(f"{about}/RECORD", "")
     return path
+
+
+def use_installed(monkeypatch: pytest.MonkeyPatch, directory: Path, *names: str) -> None:
+    """Let uv find only wheels without modules, so that a hook gets these packages from the environment of the tests."""
+    for name in names:
+        write_wheel(directory, name, None, metadata.version(name))
+    monkeypatch.setenv("UV_NO_INDEX", "1")
+    monkeypatch.setenv("UV_FIND_LINKS", str(directory))
 
 
 def header(*dependencies: str, more: str = "", python: str = ">=3.11") -> str:

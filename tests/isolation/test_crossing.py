@@ -424,6 +424,31 @@ async def test_a_tool_whose_call_is_cancelled_ends(body: str, tmp_path: Path) ->
         assert (started.pid == before) == ("sleep_forever" in body)
 
 
+@pytest.mark.behaviour("MC1")
+async def test_a_tool_that_cannot_cross_keeps_no_later_one_from_the_agent(tmp_path: Path) -> None:
+    """The handler gets the error; a tool that it registers after that is offered."""
+    source = telling("""
+        class Tool:
+            description = ""
+            def __init__(self, name, schema):
+                self.name, self.input_schema = name, schema
+            async def execute(self, tool_call_id, input, *, on_update=None):
+                return ToolOutput("done")
+        def register(api):
+            @api.on("session")
+            async def start(event, ctx):
+                for tool in (Tool("first", {}), Tool("odd", {"default": object()}), Tool("last", {})):
+                    try:
+                        api.register_tool(tool)
+                    except TypeError as exc:
+                        tell(str(exc)[:17])
+    """)
+    async with running(tmp_path, source) as started:
+        assert await started.emit(SessionEvent(reason="start")) is None
+        assert [tool.name for tool in started.runner.hooks[0].tools] == ["first", "last"]
+    assert told(tmp_path) == ["the schema of odd"]
+
+
 # ---- tasks and unloading
 
 

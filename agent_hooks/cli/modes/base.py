@@ -121,7 +121,8 @@ class Start(NamedTuple):
         return SessionHost(
             runner=runner,
             model=self.model,
-            tools=_tools(setup, view.warning),
+            # The start asks for them again, and warns.
+            tools=_tools(setup, lambda _: None),
             session=self._session(setup.cwd, setup.sources.sessions_home, checks, view.warning),
             view=view,
             thinking_level=self.thinking_level,
