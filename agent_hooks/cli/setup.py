@@ -32,6 +32,7 @@ from agent_hooks.settings import (
     INSTRUCTIONS_FILE,
     MCP_FILE,
     SETTINGS_FILE,
+    SKILLS_DIRECTORY,
     Settings,
     agent_home,
     merge_settings,
@@ -93,8 +94,9 @@ class Setup(Struct, frozen=True):
         `settings`: in the place of those of the settings files; `sealed`: as for `agent_guards`.  Raises `SettingsError`.
         """
         settings = self.guard_settings if settings is None else settings
-        # The instructions, commands and MCP servers of the person reach later sessions, so an agent does not write them.
-        lasting = [os.path.join(agent_home(), name) for name in (INSTRUCTIONS_FILE, COMMANDS_DIRECTORY, MCP_FILE)]
+        # These files of the person reach later sessions, so an agent does not write them.
+        names = (INSTRUCTIONS_FILE, COMMANDS_DIRECTORY, SKILLS_DIRECTORY, MCP_FILE)
+        lasting = [os.path.join(agent_home(), name) for name in names]
         own = [*self.settings.hooks, *self.settings.hook_patterns, *self.hook_files, *lasting]
         return agent_guards(settings, self.sources.place, own, sealed=sealed)
 

@@ -12,6 +12,7 @@ import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from agent_hooks.host.front_matter import parted, value
 from agent_hooks.host.instructions import inside
 from agent_hooks.settings import COMMANDS_DIRECTORY, PROJECT_DIRECTORY
 from agent_hooks.storage.files import StorageError, check_regular, read_regular, refusing
@@ -21,8 +22,6 @@ LONGEST = 100_000
 # The most files of one directory.
 _MOST = 500
 _NAME = re.compile(r"([a-z][a-z0-9_-]*)\.md")
-_FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?)\n---[ \t]*(?:\n|\Z)", re.DOTALL)
-_DESCRIPTION = re.compile(r"^description:[ \t]*(.+)$", re.MULTILINE)
 # `$ARGUMENTS`, `$@` and `$1` as in Claude Code, Codex and pi.
 _PLACE = re.compile(r"\$(ARGUMENTS\b|@|[1-9])")
 
@@ -52,18 +51,17 @@ class PromptFiles:
     def about(self, path: str) -> str:
         """Return the description in the head of a file, else its first words, else its path."""
         try:
-            head, text = _parted(self._text(path))
+            head, text = parted(self._text(path))
         except StorageError:
             return path
-        described = _DESCRIPTION.search(head)
-        return described[1].strip().strip("\"'") if described else next(iter(text.split("\n")), path)
+        return value(head, "description") or next(iter(text.split("\n")), path)
 
     def message(self, path: str, argument: str) -> str:
         """Return the text of a file with an argument in its places, at the end where it has none.
 
         Raises `StorageError` when the file cannot be read.
         """
-        _, text = _parted(self._text(path))
+        _, text = parted(self._text(path))
         try:
             words = shlex.split(argument)
         except ValueError:
@@ -98,9 +96,3 @@ def _names(directory: str) -> Iterator[str]:
     for file in files:
         if (match := _NAME.fullmatch(file)) and Path(directory, file).is_file():
             yield match[1]
-
-
-def _parted(text: str) -> tuple[str, str]:
-    """Return the head of a file, empty where it has none, and its text."""
-    match = _FRONT_MATTER.match(text)
-    return (match[1], text[match.end() :].strip()) if match else ("", text)

@@ -30,6 +30,7 @@ from agent_hooks.host.instructions import Instructions
 from agent_hooks.host.lifecycle import SessionHost
 from agent_hooks.host.model import Model, ThinkingLevel
 from agent_hooks.host.session import Session
+from agent_hooks.host.skills import Skills
 from agent_hooks.host.tools import builtin_tools
 from agent_hooks.host.view import View
 from agent_hooks.runner.runner import HookRunner
@@ -118,6 +119,7 @@ class Start(NamedTuple):
         """
         checks = SessionCheck(accept_all=self.trust_session, confirm=confirm)
         setup = reloading.setup
+        instructions, skills = self.instructions(setup, view.warning), self.skills(setup)
         return SessionHost(
             runner=runner,
             model=self.model,
@@ -129,13 +131,18 @@ class Start(NamedTuple):
             settings=setup.settings,
             checks=checks,
             reloading=reloading,
-            instructions=self.instructions(setup, view.warning).read,
+            instructions=lambda: [*instructions.read(), *skills.read()],
         )
 
     @staticmethod
     def instructions(setup: Setup, warn: Report) -> Instructions:
         """Return the instructions of the person and the project."""
         return Instructions(agent_home(), setup.sources.place.top, setup.cwd, hiding(setup.settings), warn)
+
+    @staticmethod
+    def skills(setup: Setup) -> Skills:
+        """Return the skills of the person and the project."""
+        return Skills(agent_home(), setup.sources.place.top, setup.cwd, hiding(setup.settings))
 
     def _guards(self, setup: Setup) -> list[Guard]:
         settings = setup.guard_settings

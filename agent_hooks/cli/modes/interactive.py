@@ -196,6 +196,8 @@ class Interactive:
             )
         if files := self._start.instructions(setup, self._screen.warning).files():
             self._screen.print_line(f"instructions: {', '.join(short(path) for path in files)}", "info")
+        if skills := self._start.skills(setup).found():
+            self._screen.print_line(f"skills: {', '.join(skills)}", "info")
 
     async def _approve(self) -> None:
         """Ask about the hooks and settings that wait, as `agent-hooks trust` does."""
