@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from itertools import takewhile
+from collections.abc import Sequence
 
 from agent_hooks.host.looking import acting, reaches_out
 from agent_hooks.values.effects import Effects, Program
@@ -12,11 +11,13 @@ from agent_hooks.values.effects import Effects, Program
 # Programs that run another one on this machine, with the rights that they have themselves.
 _CARRIERS = {"bash", "env", "nice", "npx", "pipenv", "poetry", "sh", "time", "timeout", "uv", "zsh"}
 # Programs whose first operand, or the module after `-m`, is the program that they run.
-_INTERPRETERS = {"bash", "bun", "deno", "node", "perl", "php", "python", "python3", "ruby", "sh", "tsx", "zsh"}
+_INTERPRETERS = {"bash", "node", "perl", "php", "python", "python3", "ruby", "sh", "tsx", "zsh"}
+# Options before it that neither are code nor have a value.
+_HARMLESS = {"-m", "-u", "-B", "-I"}
 # Programs that do the same with whichever words.
 _WITHOUT_VERBS = {"ctest", "jest", "mocha", "mypy", "phpunit", "pytest", "rspec", "tox", "tsc", "vitest"}
-# The words behind the program that tell one use of it from another, as `run build`.
-_MOST_WORDS = 2
+# Verbs after which the program to run stands: `npm run build`, `go run tool.go`.
+_RUN = {"dlx", "exec", "run", "x"}
 _PLAIN = re.compile(r"\w[\w:-]*")
 
 
@@ -40,14 +41,20 @@ def uses_of(effects: Effects) -> set[tuple[str, ...]]:
     return set() if () in uses else uses
 
 
-def _use(program: Program) -> Iterator[str]:
-    """Yield the words that tell a use of a program from others; nothing where its code stands in the command."""
+def _use(program: Program) -> Sequence[str]:
+    """Return the words that tell a use of a program from others; nothing where its code stands in the command."""
     name, *words = program.argv
     first = next((at for at, word in enumerate(words) if not word.startswith("-")), len(words))
+    if program.name in _WITHOUT_VERBS:
+        return (name,)
     if program.name in _INTERPRETERS:
-        if first < len(words) and not any(word[:2] in ("-c", "-e", "-r", "--") for word in words[:first]):
-            yield from (name, *words[: first + 1])
-        return
-    yield name
-    if program.name not in _WITHOUT_VERBS:
-        yield from takewhile(_PLAIN.fullmatch, words[first : first + _MOST_WORDS])
+        known = first < len(words) and _HARMLESS.issuperset(words[:first])
+        return (name, *words[: first + 1]) if known else ()
+    if first > 0:
+        # The first word may be the value of an option, and the verb the next one.
+        return (name, *words[: first + 2])
+    verb, following = words[:1], words[1:2]
+    if not (verb and _PLAIN.fullmatch(verb[0])):
+        return (name, *verb)
+    named = verb[0] in _RUN or (following and _PLAIN.fullmatch(following[0]))
+    return (name, *verb, *(following if named else ()))

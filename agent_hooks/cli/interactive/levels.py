@@ -30,7 +30,10 @@ _ANSWERS: dict[str, Level] = {
 
 
 class Levels:
-    """`Levels(caution, host, screen, ui, send).be("plan")`; `send` sends a message to the agent."""
+    """`Levels(caution, host, screen, ui, send, usual).be("plan")`.
+
+    `send`: sends a message to the agent; `usual`: the level of a start that names none.
+    """
 
     def __init__(
         self,
@@ -39,14 +42,14 @@ class Levels:
         screen: PromptScreen,
         ui: TerminalUI,
         send: Callable[[str], object],
+        usual: Level,
     ) -> None:
         self._caution = caution
         self._host = host
         self._screen = screen
         self._ui = ui
         self._send = send
-        # The level that a start begins with.
-        self._begun = caution.level
+        self._usual = usual
 
     def be(self, level: Level | None = None) -> None:
         """Take a level, by default the next one; the model learns of planning with the next message."""
@@ -63,20 +66,17 @@ class Levels:
         if message:
             self._send(message)
 
-    def session_changed(self) -> None:
-        """Tell the model of another session that the person plans."""
+    def session_begins(self) -> None:
+        """Tell the model of a session that the person plans."""
         if self._caution.level == "plan" and not self._host.has_note(BEGINS):
             self._host.note(BEGINS)
 
-    def end(self) -> None:
-        """End planning, because the program ends: the next start begins without it."""
-        if self._caution.level == "plan":
-            self.be("work")
-
-    def command_to_go_on(self) -> str:
-        """Return the command that goes on with the session, at the same level."""
+    def end(self) -> str:
+        """End planning, because another start may begin without it; return the command that goes on at the same level."""
         level = self._caution.level
-        return f"agent-hooks run --continue{'' if level == self._begun else f' --caution {level}'}"
+        if level == "plan":
+            self.be("work")
+        return f"agent-hooks run --continue{'' if level == self._usual else f' --caution {level}'}"
 
     def further(self, question: Question) -> Further | None:
         """Return one more Yes for a question of this guard alone, with which others like it are not asked."""

@@ -297,7 +297,7 @@ class SlashCommands:
         if outcome.cancelled:
             self._screen.print_line(f"nothing changed: {outcome.reason}", "warning")
         else:
-            self._levels.session_changed()
+            self._levels.session_begins()
         return not outcome.cancelled
 
     # ---- commands that set something, or send something

@@ -139,7 +139,8 @@ class Interactive:
         self._host, self._reloading = host, reloading
         self._own = OwnCommands(reloading, self._screen, host.note)
         self._facts = Facts(host, reloading, self._caution, self._screen.refresh)
-        self._levels = Levels(self._caution, host, self._screen, self._ui, self._send)
+        usual = reloading.setup.settings.caution or "work"
+        self._levels = Levels(self._caution, host, self._screen, self._ui, self._send, usual)
         self._commands = SlashCommands(
             host,
             reloading,
@@ -159,6 +160,7 @@ class Interactive:
                 self._greet(reloading.setup)
                 async with host:
                     self._screen.ready()
+                    self._levels.session_begins()
                     self._commands.show_conversation()
                     tasks.start_soon(self._work)
                     tasks.start_soon(self._watch)
@@ -169,11 +171,11 @@ class Interactive:
                         own = own_command(self._start.prompt) is not None
                         self._submit(f" {self._start.prompt}" if own else self._start.prompt)
                     await self._left.wait()
-                    self._levels.end()
+                    again = self._levels.end()
                     self._screen.leaving()
                     saved = host.state().session_file is not None and bool(host.messages)
                 if saved:
-                    self._screen.print_line(f"to go on with this session: {self._levels.command_to_go_on()}", "info")
+                    self._screen.print_line(f"to go on with this session: {again}", "info")
             finally:
                 tasks.cancel_scope.cancel()
 
