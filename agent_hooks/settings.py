@@ -15,7 +15,14 @@ from msgspec.structs import replace
 
 from agent_hooks.errors import SettingsError, shown
 from agent_hooks.patterns import pattern_problem
-from agent_hooks.settings_file import CautionLevel, RecordsFile, RedactionFile, SettingsFile, read_settings_file
+from agent_hooks.settings_file import (
+    CautionLevel,
+    RecordsFile,
+    RedactionFile,
+    SettingsFile,
+    ThinkingLevel,
+    read_settings_file,
+)
 from agent_hooks.trees import SourceTree
 from agent_hooks.validation import LONGEST_PATH, TOO_LONG, check_timeout
 from agent_hooks.values.wire import camel
@@ -149,13 +156,13 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     `hooks`: absolute paths, and `module:NAME` for a module that does not count; `hook_patterns`: a pattern of absolute
     paths for each directory and glob among the entries, whose hooks stand in `hooks`; `disabled_hooks`: paths of hooks
-    that count nowhere; `model`: the model of a run that names none, `None` without one; `caution`: the level that a run
-    at the terminal begins with, `None` without one; `known_tools`: names of tools that only another agent has, so
-    that a handler that names one is not reported as a mistake; `hook_timeout`, `tool_call_timeout`: in seconds,
-    `None` for no limit; `guards`: the section of that name of each file, with the file's path, for
-    `guards.config.read_sections`; `ignored`: a sentence for each section that counts only in the person's own
-    settings, and stands in a project's, and for each key of `isolation` without a hook; `compaction`, `redaction`,
-    `records`, `checkpoints`: the sections of these names.
+    that count nowhere; `model`: the model of a run that names none, `None` without one; `caution`: the level that a
+    run at the terminal begins with, `thinking`: how much the model of a new session thinks, `None` without one;
+    `known_tools`: names of tools that only another agent has, so that a handler that names one is not reported as a
+    mistake; `hook_timeout`, `tool_call_timeout`: in seconds, `None` for no limit; `guards`: the section of that name
+    of each file, with the file's path, for `guards.config.read_sections`; `ignored`: a sentence for each section that
+    counts only in the person's own settings, and stands in a project's, and for each key of `isolation` without a
+    hook; `compaction`, `redaction`, `records`, `checkpoints`: the sections of these names.
     """
 
     hooks: tuple[str, ...] = ()
@@ -163,6 +170,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     disabled_hooks: tuple[str, ...] = ()
     model: str | None = None
     caution: CautionLevel | None = None
+    thinking: ThinkingLevel | None = None
     known_tools: tuple[str, ...] = ()
     hook_timeout: float | None = DEFAULT_TIMEOUT
     tool_call_timeout: float | None = None
@@ -229,6 +237,7 @@ def merge_settings(trees: Iterable[SourceTree], home: "str | Path | None" = None
     disabled_hooks: list[str] = []
     model: str | None = None
     caution: CautionLevel | None = None
+    thinking: ThinkingLevel | None = None
     known_tools: list[str] = []
     timeouts: dict[str, float | None] = {}
     compaction = CompactionSettings()
@@ -252,6 +261,7 @@ def merge_settings(trees: Iterable[SourceTree], home: "str | Path | None" = None
             disabled_hooks += _disabled_in(file, path, tree, home)
             model = _model_of(file, path)
             caution = None if file.caution is UNSET else file.caution
+            thinking = None if file.thinking is UNSET else file.thinking
         else:
             ignored += _personal_keys(file, path, agent_home(home))
         timeouts |= _timeouts_of(file, path)
@@ -279,6 +289,7 @@ def merge_settings(trees: Iterable[SourceTree], home: "str | Path | None" = None
         disabled_hooks=tuple(dict.fromkeys(disabled_hooks)),
         model=model,
         caution=caution,
+        thinking=thinking,
         known_tools=tuple(dict.fromkeys(known_tools)),
         compaction=compaction,
         redaction=redaction,
@@ -365,8 +376,9 @@ def _personal_keys(file: SettingsFile, path: str, own: str) -> Iterator[str]:
         yield f"{path}: the key 'disabledHooks' counts only in your own settings, in {own}"
     if file.model is not UNSET and file.model is not None:
         yield f"{path}: the key 'model' counts only in your own settings, in {own}: it decides where your code is sent"
-    if file.caution is not UNSET and file.caution is not None:
-        yield f"{path}: the key 'caution' counts only in your own settings, in {own}"
+    for key in ("caution", "thinking"):
+        if getattr(file, key) is not UNSET and getattr(file, key) is not None:
+            yield f"{path}: the key {key!r} counts only in your own settings, in {own}"
 
 
 def _timeouts_of(file: SettingsFile, path: str) -> dict[str, float | None]:

@@ -86,6 +86,8 @@ class IsolationFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only=
     files: Annotated[int, Meta(ge=16, le=10**9, description="open files, at least 16")] | UnsetType = UNSET
 
 
+ThinkingLevel = Literal["off", "low", "medium", "high"]
+"""How much a model thinks."""
 CautionLevel = Literal["work", "ask", "edits", "plan"]
 """How cautious an agent is at the terminal; `host.caution` says how each level judges a call."""
 
@@ -97,6 +99,7 @@ class SettingsFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only=T
     disabled_hooks: list[str] = field(default_factory=list)
     model: str | UnsetType | None = UNSET
     caution: CautionLevel | UnsetType | None = UNSET
+    thinking: ThinkingLevel | UnsetType | None = UNSET
     known_tools: list[str] = field(default_factory=list)
     hook_timeout: Annotated[float | UnsetType | None, _MILLISECONDS] = UNSET
     tool_call_timeout: Annotated[float | UnsetType | None, _MILLISECONDS] = UNSET

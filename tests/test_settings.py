@@ -149,7 +149,7 @@ def test_what_is_not_json_is_an_error_with_its_line(home: Path, project: Path, t
             [
                 "'zzz'",
                 "known are: caution, checkpoints, compaction, disabledHooks, guards, hookTimeout, hooks, isolation,",
-                "knownTools, model, records, redaction, toolCallTimeout, trust",
+                "knownTools, model, records, redaction, thinking, toolCallTimeout, trust",
             ],
         ),
         ({"compaction": True}, ["'compaction'", "an object", "True"]),

@@ -85,6 +85,9 @@ class LazyGroup(click.Group):
         # Where `agent-hooks` alone is `agent-hooks run`, so are these.
         if args and args[0] in ("-c", "--continue", "--resume"):
             args = ["run", *args]
+        # No command has a space in its name, so this is a prompt to begin with.
+        if len(args) == 1 and " " in args[0] and on_a_terminal():
+            args = ["run", "--mode", "interactive", *args]
         given = shlex.join(args)
         try:
             return super().parse_args(ctx, args)

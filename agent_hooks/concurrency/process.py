@@ -84,12 +84,15 @@ async def stream(
     stderr: Callable[[bytes], Any] | None = None,
     env: Mapping[str, str] | None = None,
     stdin: int | None = None,
+    left: Callable[[int], object] | None = None,
 ) -> tuple[int, bool]:
     """Run `argv` and hand its output over as it comes; return `(code, killed)`.
 
     Without `stderr` both streams go to `stdout`, in the order they were written.  A receiver that returns `True` ends
-    the program.  `stdin` is a file descriptor; without it standard input is empty.  Raises `OSError` when it cannot be
-    started.  `code` is `128 + signal` for a program a signal ended.
+    the program.  `stdin` is a file descriptor; without it standard input is empty.  `left` gets the descriptor of
+    each stream that a program in the background still holds at the end, before it is closed: the next line of that
+    program would fail.  Raises `OSError` when it cannot be started.  `code` is `128 + signal` for a program a signal
+    ended.
     """
     readers: list[tuple[int, Callable[[bytes], Any]]] = []
     ours, theirs = os.pipe()
@@ -118,7 +121,12 @@ async def stream(
         finally:
             for end in ends:
                 os.close(end)
-        return await _supervise(process, readers, timeout)
+        code, killed, held = await _supervise(process, readers, timeout)
+        if left is not None and not killed:
+            for fd in held:
+                os.set_blocking(fd, True)
+                left(fd)
+        return code, killed
     finally:
         for fd, _ in readers:
             os.close(fd)
@@ -126,8 +134,9 @@ async def stream(
 
 async def _supervise(
     process: Any, readers: Sequence[tuple[int, Callable[[bytes], Any]]], timeout: float | None
-) -> tuple[int, bool]:
-    killed = False
+) -> tuple[int, bool, set[int]]:
+    """Return the code, whether the program was killed, and the descriptors whose streams have not ended."""
+    killed, held = False, {fd for fd, _ in readers}
     _running.add(process.pid)
     try:
         with anyio.move_on_after(timeout) as deadline:
@@ -138,6 +147,7 @@ async def _supervise(
                     if await _pump(fd, receive):
                         killed = True
                         _signal(process.pid, signal.SIGKILL)
+                    held.discard(fd)
 
                 for fd, receive in readers:
                     tasks.start_soon(pump, fd, receive)
@@ -151,7 +161,7 @@ async def _supervise(
                 await _end(process)
         _running.discard(process.pid)
     code = process.returncode
-    return (128 - code, True) if code < 0 else (code or 1 if killed else code, killed)
+    return (128 - code, True, held) if code < 0 else (code or 1 if killed else code, killed, held)
 
 
 def kill_left() -> None:

@@ -162,7 +162,7 @@ class Actions:
         with self._exclusive():
             if cancelled := await self._consult(before):
                 return cancelled
-            await self._go_to(self._fresh(), after)
+            await self._go_to(self._fresh(), after, keep_level=True)
             return ActionOutcome()
 
     async def switch_session(self, path: str | Path) -> ActionOutcome:
@@ -184,7 +184,7 @@ class Actions:
                 session.close()
                 return cancelled
             used = session.last_model()
-            await self._go_to(session, "switch")
+            await self._go_to(session, "switch", keep_level=False)
             return ActionOutcome(model=used)
 
     async def branch(self, entry_index: int) -> ActionOutcome:
@@ -202,7 +202,8 @@ class Actions:
                 return self._cancelled(answer)
             session = self._fresh(entries[1:entry_index], branched_from=self.file or agent.session.id)
             keeps = isinstance(answer, SkipConversationRestore) and answer.skip
-            await self._go_to(session, "branch", keep_messages=keeps, turns=agent.turns[:first], **target)
+            turns = agent.turns[:first]
+            await self._go_to(session, "branch", keep_level=True, keep_messages=keeps, turns=turns, **target)
             return ActionOutcome(text=entry.message.sent)
 
     async def compact(self, instructions: str | None = None) -> ActionOutcome:
@@ -331,14 +332,18 @@ class Actions:
         session: Session,
         reason: SessionReason,
         *,
+        keep_level: bool,
         keep_messages: bool = False,
         turns: list[int] | None = None,
         **fields: Any,
     ) -> None:
-        """Replace session file and conversation, then emit the after-event."""
+        """Replace session file and conversation, then emit the after-event.
+
+        `keep_level`: the thinking level stays as the person has set it; else it is that of the other session.
+        """
         left, path, messages = self._agent.session, self.file, self._agent.messages
         self._agent.drop_context()
-        self.use(session)
+        self.use(session, self._agent.thinking_level if keep_level else None)
         if keep_messages:
             self._agent.messages = messages
         if turns is not None:

@@ -12,11 +12,12 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 from itertools import pairwise
 from json import loads
-from typing import Any, Literal, NoReturn, Protocol, get_args
+from typing import Any, NoReturn, Protocol, TypeAlias, get_args
 
 from anyio import get_cancelled_exc_class
 from msgspec import Struct
 
+from agent_hooks import settings_file
 from agent_hooks.errors import ModelError
 from agent_hooks.values.content import (
     AssistantBlock,
@@ -28,7 +29,7 @@ from agent_hooks.values.content import (
     Usage,
 )
 
-ThinkingLevel = Literal["off", "low", "medium", "high"]
+ThinkingLevel: TypeAlias = settings_file.ThinkingLevel
 # The text around a summary, in the message that stands for the older part of a conversation.
 SUMMARY_PREFIX = "This is a summary of the conversation so far, in place of its messages.\n\n<summary>\n"
 SUMMARY_SUFFIX = "\n</summary>"

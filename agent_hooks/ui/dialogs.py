@@ -309,7 +309,12 @@ class QuestionDialog(ListDialog):
 
         A bar stands before each line of a command, so that none can pass for a line of the question.
         """
-        diff = [(line_style(line), part) for line in self._diff for part in wrap(line, columns)]
+        # The rest of a line must not pass for another line.
+        diff = [
+            (line_style(line), "    " * bool(at) + part)
+            for line in self._diff
+            for at, part in enumerate(wrap(line, max(columns - 4, 1)))
+        ]
         if not self._command:
             return super()._text(columns) + diff
         question = self._question

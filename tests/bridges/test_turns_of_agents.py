@@ -144,5 +144,5 @@ def test_the_installed_command_saves_the_files_before_the_call_and_undo_brings_t
     assert not notes.exists()
     assert "took back 1 turn: 1 file written, 0 files deleted" in command("undo", "--yes").stdout
     assert notes.read_text() == "of the person\n"
-    assert "took back an undo" in command("checkpoints", "undo").stdout
+    assert "brought the changes of an undo back" in command("checkpoints", "undo").stdout
     assert not notes.exists()

@@ -218,6 +218,26 @@ def open_window(kind: str, name: str) -> int:
     return get_snapshot().find_provider_model(name, None, kind, None)[1].context_window or 0
 
 
+@pytest.mark.behaviour("TM41")
+def test_the_settings_name_the_thinking_level_of_a_new_session(command: Command, home: Path) -> None:
+    """A session that is gone on with has its own; a project's settings do not count."""
+    (home / ".agent").mkdir(exist_ok=True)
+    (home / ".agent" / "settings.json").write_text('{"thinking": "high"}')
+
+    def levels() -> list[str]:
+        (path,) = (command.project / ".agent" / "sessions").glob("*.jsonl")
+        entries = map(json.loads, path.read_text().splitlines())
+        return [each["thinkingLevel"] for each in entries if each["type"] == "thinking_level_change"]
+
+    command("run", "hello")
+    assert levels() == ["high"]
+    command("run", "--continue", "--thinking", "low", "hello")
+    command("run", "--continue", "hello")
+    assert levels() == ["high", "low"]
+    (command.project / ".agent" / "settings.json").write_text('{"thinking": "off"}')
+    assert "the key 'thinking' counts only in your own settings" in command("run", "--no-session", "hello").stderr
+
+
 @pytest.mark.behaviour("TM39")
 def test_a_project_does_not_choose_the_level_of_caution(command: Command) -> None:
     """Its settings could only loosen; the option is for the mode in which a person answers."""

@@ -47,10 +47,10 @@ class Person:
         self._sent.truncate()
         return sent
 
-    async def does(self, what: str) -> None:
-        """Wait until the keys had an effect."""
+    async def does(self, what: str, times: int = 1) -> None:
+        """Wait until the keys had an effect, so often at least."""
         with anyio.fail_after(PATIENCE):
-            while not any(each.startswith(what) for each in self.did):
+            while sum(each.startswith(what) for each in self.did) < times:
                 await anyio.sleep(0.005)
 
 
@@ -138,12 +138,33 @@ async def test_ctrl_c_clears_then_aborts_then_leaves(tmp_path: Path) -> None:
     """A key between two of them makes the second count as a first."""
     async with at_a_screen(tmp_path) as person:
         person.keyboard.send_text("text\x03x\x03\r")
+        person.keyboard.send_text("\x03")
         await person.sees("Ctrl-C again quits")
-        assert person.did == []
+        assert person.did == ["abort"]
         person.keyboard.send_text("y\x7f\x03")
-        await person.does("abort")
+        await person.does("abort", times=2)
         person.keyboard.send_text("\x03")
         await person.does("leave")
+
+
+async def test_ctrl_d_leaves_beside_work_only_when_it_is_pressed_twice(tmp_path: Path) -> None:
+    """Another key between them, Ctrl-C too, does not count."""
+    async with at_a_screen(tmp_path) as person:
+        person.screen.busy("working")
+        person.keyboard.send_text("\x04")
+        await person.sees("Ctrl-D again quits")
+        person.keyboard.send_text("\x03")
+        await person.does("abort")
+        person.keyboard.send_text("y\x7f\x04")
+        with anyio.fail_after(PATIENCE):
+            while person.screen.interrupted != "Ctrl-D":
+                await anyio.sleep(0.005)
+        assert person.did == ["abort"]
+        person.keyboard.send_text("\x04")
+        await person.does("leave")
+        person.screen.busy(None)
+        person.keyboard.send_text("y\x7f\x04")
+        await person.does("leave", times=2)
 
 
 async def test_alt_enter_and_a_backslash_begin_another_line(tmp_path: Path) -> None:

@@ -512,6 +512,27 @@ async def test_a_new_session_that_cannot_be_written_leaves_the_old_one(project: 
 # ---- model and thinking level ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.behaviour("TM41")
+async def test_the_thinking_level_stays_in_other_sessions(project: Path) -> None:
+    """A session that was used before has its own."""
+    on = stage(project)
+    async with on.host as host:
+        await host.prompt("one")
+        first = host.state().session_file
+        host.set_thinking_level("high")
+        await host.prompt("two")
+        await host.new_session()
+        assert host.state().thinking_level == "high"
+        host.set_thinking_level("low")
+        await host.clear()
+        assert host.state().thinking_level == "low"
+        await host.switch_session(str(first))
+        assert host.state().thinking_level == "high"
+        host.set_thinking_level("medium")
+        await host.branch(next(at for at, each in enumerate(host.entries) if isinstance(each, MessageEntry)))
+        assert host.state().thinking_level == "medium"
+
+
 async def test_model_and_thinking_level_are_entries_and_come_back(project: Path) -> None:
     """A resumed session has its thinking level unless another is given, and a warning names its former model."""
     (project / "s.jsonl").write_text('{"text": "a"}\n')

@@ -413,6 +413,18 @@ def test_a_terminal_that_cannot_move_its_cursor_is_refused(terminal: Terminal) -
     tmux.sees("left with 2")
 
 
+def test_a_prompt_as_the_only_argument_begins_the_conversation(terminal: Terminal, command: Command) -> None:
+    """A word that is no command is a mistake."""
+    tmux = terminal(columns=100)
+    tmux.enter("agent 'good morning'")
+    tmux.sees("> good morning\ngood morning\n")
+    tmux.leave()
+    tmux.sees("left with 0")
+    tmux.enter("clear; agent lsit")
+    tmux.sees("did you mean 'list'?")
+    tmux.sees("left with 2")
+
+
 def test_what_was_typed_is_remembered_also_in_other_runs(terminal: Terminal, command: Command, home: Path) -> None:
     """The file is for the person alone."""
     tmux = terminal()

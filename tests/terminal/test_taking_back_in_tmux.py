@@ -70,7 +70,7 @@ def test_undo_and_redo_ask_and_the_model_learns_of_it(
         tmux.press("Down")
         tmux.sees("> 2. Yes")
         tmux.press("Enter")
-        tmux.sees("took back an undo: 1 file written, 1 file deleted")
+        tmux.sees("brought the changes of an undo back: 1 file written, 1 file deleted")
         assert not is_whole(repo)
 
 

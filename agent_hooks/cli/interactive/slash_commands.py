@@ -113,7 +113,7 @@ class SlashCommands:
             [name] = meant
         if name not in known:
             hint = did_you_mean(name, known)
-            self._screen.error(f"there is no command {name}{hint}; to send it to the agent, begin with a space")
+            self._screen.error(f"there is no command {name}{hint} (a space before it sends it to the agent)")
             return
         argument = await self._host.command(name[1:], argument)
         if name in self._commands:
@@ -200,6 +200,7 @@ class SlashCommands:
         else:
             path = await self._choose_session()
         if path is not None and self._done(outcome := await self._host.switch_session(path)):
+            self._left = set()
             self._screen.rule(f"resumed {os.path.basename(path)}")
             if (model := model_of_session(outcome.model)) is not None:
                 self._host.set_model(model)
@@ -218,10 +219,12 @@ class SlashCommands:
 
     async def _new(self, argument: str) -> None:
         if self._done(await self._host.new_session()):
+            self._left = set()
             self._screen.rule("a new session")
 
     async def _clear(self, argument: str) -> None:
         if self._done(await self._host.clear()):
+            self._left = set()
             self._screen.rule("the conversation is forgotten")
 
     async def _branch(self, argument: str) -> None:

@@ -119,6 +119,7 @@ class Start(NamedTuple):
         """
         checks = SessionCheck(accept_all=self.trust_session, confirm=confirm)
         setup = reloading.setup
+        resumes = self.resume is not None or self.go_on
         instructions, skills = self.instructions(setup, view.warning), self.skills(setup)
         return SessionHost(
             runner=runner,
@@ -127,7 +128,7 @@ class Start(NamedTuple):
             tools=_tools(setup, lambda _: None),
             session=self._session(setup.cwd, setup.sources.sessions_home, checks, view.warning),
             view=view,
-            thinking_level=self.thinking_level,
+            thinking_level=self.thinking_level or (None if resumes else setup.settings.thinking),
             settings=setup.settings,
             checks=checks,
             reloading=reloading,

@@ -186,7 +186,7 @@ class Conversation(TurnPrinter):
 
     def diff(self, text: str) -> None:
         """Print the first lines of a diff, and the number of the others."""
-        self._unfold(lambda limits: indented(diff_lines(text, limits), self.columns))
+        self._unfold(lambda limits: indented(diff_lines(text, limits), self.columns, later=6))
 
     def echo(self, command: str) -> None:
         """Print a slash command that is carried out."""
@@ -262,7 +262,9 @@ class Conversation(TurnPrinter):
         self._last = "call"
         # The diff has all that the input has.
         self._print(outcome_line(call, seconds, short=bool(diff), remedy=at_prompt))
-        self._unfold(lambda limits: indented(result_lines(call, diff, limits), self.columns))
+        # The rest of a line of a diff must not pass for another line.
+        later = 6 if diff else 2
+        self._unfold(lambda limits: indented(result_lines(call, diff, limits), self.columns, later))
 
     def _wait(self, call_id: str, status: str) -> None:
         self._running[call_id] = status

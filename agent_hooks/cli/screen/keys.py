@@ -23,16 +23,16 @@ class PromptLine(Protocol):
     """The prompt line as its keys need it.
 
     `active`: no dialog is in its place; `between_sessions`: the session has not started yet, or has ended;
-    `interrupted`: the last key was one that quits when it is pressed again, a moment ago; `works`: the agent does;
-    `just_began`: keys may come that were typed before the start;
-    `waiting`: messages wait for the agent; `abort` returns whether there was work to abort.
+    `interrupted`: the last key, if it was pressed a moment ago and quits when it is pressed again, else empty;
+    `works`: the agent does; `just_began`: keys may come that were typed before the start; `waiting`: messages wait
+    for the agent; `abort` returns whether there was work to abort.
     """
 
     buffer: Buffer
     pastes: Pastes
 
     @property
-    def interrupted(self) -> bool: ...
+    def interrupted(self) -> str: ...
 
     def interrupt(self, key: str) -> None: ...
 
@@ -117,7 +117,7 @@ def prompt_keys(prompt: PromptLine) -> KeyBindings:
             signal.raise_signal(signal.SIGINT)  # as at any other program
         elif prompt.buffer.text:
             prompt.buffer.reset()
-        elif prompt.interrupted:
+        elif prompt.interrupted == "Ctrl-C":
             prompt.leave()
         else:
             prompt.abort()
@@ -129,7 +129,7 @@ def prompt_keys(prompt: PromptLine) -> KeyBindings:
 
     @keys.add("c-d", filter=at_prompt & Condition(lambda: not prompt.buffer.text))
     def _end(event: KeyPressEvent) -> None:
-        if prompt.works and not (prompt.interrupted or prompt.between_sessions):
+        if prompt.works and not (prompt.interrupted == "Ctrl-D" or prompt.between_sessions):
             prompt.interrupt("Ctrl-D")
         else:
             prompt.leave()

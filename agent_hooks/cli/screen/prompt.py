@@ -237,7 +237,7 @@ class PromptScreen(Conversation):
         lines = [self._live.status_line(key, columns)] if self._live.goes_on else []
         # After an abort, messages wait until the person sends one.
         label = "queued" if self._live.goes_on else "for the next request"
-        notes = [f"{self._interrupted_by} again quits"] if self.interrupted else []
+        notes = [f"{self.interrupted} again quits"] if self.interrupted else []
         return lines + waiting_lines(label, self._queued, notes, columns)
 
     def refresh(self) -> None:
@@ -320,9 +320,10 @@ class PromptScreen(Conversation):
             await self._accept()
 
     @property
-    def interrupted(self) -> bool:
-        """Whether one more Ctrl-C or Ctrl-D ends the program."""
-        return self._interrupted_at is not None and monotonic() - self._interrupted_at < SECOND_CTRL_C
+    def interrupted(self) -> str:
+        """The key of which one more ends the program; empty without one."""
+        recent = self._interrupted_at is not None and monotonic() - self._interrupted_at < SECOND_CTRL_C
+        return self._interrupted_by if recent else ""
 
     @property
     def works(self) -> bool:

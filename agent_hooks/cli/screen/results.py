@@ -200,10 +200,10 @@ def last_line(text: str) -> str:
     return "".join(last_lines(text))
 
 
-def indented(lines: Iterable[Text], columns: int) -> Iterator[Text]:
-    """Yield lines behind an indent, wrapped at words."""
+def indented(lines: Iterable[Text], columns: int, later: int = 2) -> Iterator[Text]:
+    """Yield lines behind an indent, wrapped at words; `later`: the columns of the indent of the rest of a line."""
     for line in lines:
-        yield from hanging(line, columns, "  ", "  ")
+        yield from hanging(line, columns, "  ", " " * later)
 
 
 def hanging(line: Text, columns: int, first: str | Text, later: str) -> Iterator[Text]:

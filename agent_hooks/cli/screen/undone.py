@@ -20,10 +20,10 @@ def report_undone(done: Undone) -> bool:
 def summary_of(done: Undone, which: str = "") -> str:
     """Return what an undo did, in one line; `which`: the things that it took back, in the place of the turns."""
     undo = len(done.turns) == 1 and done.turns[0].is_undo
-    which = "an undo" if undo else which or count(len(done.turns), "turn")
+    did = "brought the changes of an undo back" if undo else f"took back {which or count(len(done.turns), 'turn')}"
     failed = f", {count(len(done.failed), 'file')} failed" if done.failed else ""
     files = f"{count(len(done.written), 'file')} written, {count(len(done.deleted), 'file')} deleted"
-    return f"took back {which}: {files}{failed}"
+    return f"{did}: {files}{failed}"
 
 
 def remarks_on(done: Undone) -> Iterator[str]:

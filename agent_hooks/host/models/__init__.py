@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from importlib import import_module
 from typing import Any
 
-from agent_hooks.errors import ModelError, did_you_mean
+from agent_hooks.errors import ModelError, nearest
 from agent_hooks.host.model import Model
 from agent_hooks.host.models.keys import KEY_VARIABLES
 from agent_hooks.values.content import Message, UserMessage, text_of_content
@@ -51,11 +51,16 @@ def _of_a_provider(name: str) -> str:
     return f"; did you mean '{provider}:{name}'?" if provider else ""
 
 
+def _of_a_kind(kind: str) -> str:
+    near = nearest(kind, MODELS)
+    return f"; did you mean {near!r}?" if near else f"; a model is KIND:NAME, with one of the kinds {', '.join(MODELS)}"
+
+
 def open_model(name: str) -> Model:
     """Return the model called `KIND` or `KIND:ARGUMENT`; raises `ModelError` when it cannot be opened."""
     kind, _, argument = name.partition(":")
     if kind not in MODELS:
-        raise ModelError(f"there is no model {name!r}{_of_a_provider(name) or did_you_mean(kind, MODELS)}")
+        raise ModelError(f"there is no model {name!r}{_of_a_provider(name) or _of_a_kind(kind)}")
     try:
         member: Any = import_module(MODELS[kind])
     # The models behind an API import packages that may not be installed.

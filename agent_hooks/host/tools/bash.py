@@ -36,6 +36,8 @@ OUTPUT_LIMIT = 100 * 1024 * 1024
 """A program is stopped when it has printed more bytes."""
 UPDATE_INTERVAL = 0.1
 """Seconds between two progress updates."""
+# Keeps the beginning of a stream, and reads all of it: a program whose output nobody reads would end.
+_KEEPS = f"exec 3<&0; {{ head -c {OUTPUT_LIMIT}; exec cat >/dev/null; }} <&3 &"
 # The least bytes of a longer output that stay in memory.
 _BUFFER = 2 * MAX_BYTES
 
@@ -71,7 +73,8 @@ class BashTool(BuiltinTool):
             if output.stopped:
                 limit = OUTPUT_LIMIT // 1024 // 1024
                 return output.result(f"[stopped, because it printed more than {limit} MiB]", is_error=True)
-            return output.result(f"[exit code {code}]" if code else "", is_error=code != 0)
+            notes = [output.background, f"[exit code {code}]" if code else ""]
+            return output.result("\n".join(filter(None, notes)), is_error=code != 0)
 
     async def _stream(self, command: str, output: _Output, on_update: OnUpdate | None) -> int:
         shell = find_program("bash", outside=self.cwd) or find_program("sh", outside=self.cwd) or "/bin/sh"
@@ -80,7 +83,7 @@ class BashTool(BuiltinTool):
             if on_update is not None:
                 tasks.start_soon(_report, output, on_update)
             try:
-                code, _ = await stream([shell, "-c", command], cwd=self.cwd, stdout=output)
+                code, _ = await stream([shell, "-c", command], cwd=self.cwd, stdout=output, left=output.leave)
             except OSError as exc:
                 reason = os_reason(exc) if os.path.isdir(self.cwd) else f"there is no directory {self.cwd}"
                 refused = Refused(f"cannot start {shell}: {reason}")
@@ -123,6 +126,8 @@ class _Output:
         self._stream = _stream_of(tool.redactor)
         self.total_bytes = 0
         self.stopped = False
+        # A note about a program that goes on.
+        self.background = ""
 
     def __call__(self, chunk: bytes) -> bool:
         """Take a piece of output; return whether the program must end."""
@@ -135,6 +140,27 @@ class _Output:
         if len(self._buffer) > 2 * _BUFFER and (self._file or self._lost):
             del self._buffer[:-_BUFFER]
         return self.stopped
+
+    def leave(self, pipe: int) -> None:
+        """Have the further output of a program in the background written to a file, also when this process has ended."""
+        try:
+            with self._tool.output_file() as file:
+                # Imported here, because few commands leave a program behind.
+                from subprocess import run
+
+                run(
+                    ["/bin/sh", "-c", _KEEPS],
+                    stdin=pipe,
+                    stdout=file,
+                    stderr=file,
+                    cwd="/",
+                    start_new_session=True,
+                    check=False,
+                )
+        except OSError as exc:
+            self.background = f"[a program goes on in the background, and its output is lost: {os_reason(exc)}]"
+        else:
+            self.background = f"[a program goes on in the background; its further output is in {file.name}]"
 
     @property
     def total_lines(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 from pathlib import Path
@@ -140,7 +141,38 @@ async def test_a_background_child_that_keeps_the_pipe_does_not_hang_the_tool(cal
     with anyio.fail_after(PATIENCE):
         output = await call("bash", command="sleep 1000 & echo $!")
     assert not output.is_error
-    os.kill(int(output.text), 9)
+    os.kill(int(output.text.partition("\n")[0]), 9)
+
+
+@pytest.mark.behaviour("TM40")
+async def test_a_program_in_the_background_can_go_on_printing(call: Call, tmp_path: Path) -> None:
+    """The model learns of the file that gets its further output."""
+    go = tmp_path / "go"
+    waits = f"while ! test -e {go}; do sleep 0.01; done; seq 3; echo end >&2; touch {tmp_path}/printed"
+    with anyio.fail_after(PATIENCE):
+        output = await call("bash", command=f"echo begun; ({waits}) &")
+    begun, note = output.text.split("\n")
+    assert (begun, output.is_error) == ("begun", False)
+    assert note.startswith("[a program goes on in the background; its further output is in ")
+    file = Path(note.rpartition(" ")[2].removesuffix("]"))
+    go.touch()
+    with anyio.fail_after(PATIENCE):
+        while not (tmp_path / "printed").exists() or file.read_text() != "1\n2\n3\nend\n":
+            await anyio.sleep(0.01)
+
+
+@pytest.mark.behaviour("TM40")
+async def test_a_program_in_the_background_goes_on_without_a_file(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there is none, the note says so; the command itself has succeeded."""
+
+    def full(self: object) -> object:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(bash.BashTool, "output_file", full)
+    output = await call("bash", command="sleep 1000 & echo $!")
+    pid, note = output.text.split("\n")
+    os.kill(int(pid), 9)
+    assert note == "[a program goes on in the background, and its output is lost: No space left on device]"
 
 
 async def test_cancelling_kills_the_whole_group(project: Path) -> None:
