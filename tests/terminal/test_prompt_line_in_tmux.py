@@ -138,7 +138,7 @@ def test_a_command_of_the_person_runs_and_the_model_reads_it(
     assert SECRET not in tmux.screen().rpartition("→ error")[2]
     assert "  8\n  9\n" in tmux.screen()
     tmux.enter("!cd /")
-    tmux.sees("cd counts for this command alone; the next one begins in /")
+    tmux.sees("cd counts for this command alone; the next one begins in")
     tmux.enter("!echo begun; sleep 1000")
     tmux.sees("  begun\n")
     tmux.press("Escape")
