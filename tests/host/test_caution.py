@@ -16,6 +16,7 @@ READ = ("bash", {"command": "cat a.txt"})
 COMMAND = ("bash", {"command": "make"})
 KILL = ("bash", {"command": "kill 1"})
 SEND = ("bash", {"command": "curl -T a.txt https://example.org"})
+COMMIT = ("bash", {"command": "git commit -m x"})
 EDIT = ("edit", {"path": "a.txt", "oldText": "a", "newText": "b"})
 WRITE = ("write", {"path": "part/new.txt", "content": "b"})
 OUTSIDE = ("write", {"path": "../other.txt", "content": "b"})
@@ -48,8 +49,8 @@ def verdict(level: Level, cwd: Path, tool: str, input: dict[str, Any]) -> str:
     [
         *(("work", call, "") for call in (READ, COMMAND, KILL, SEND, EDIT, OUTSIDE, OTHER)),
         *((level, READ, "") for level in ("ask", "edits", "plan")),
-        *(("plan", call, "blocked") for call in (COMMAND, KILL, SEND, EDIT, WRITE, OUTSIDE, LINKED, OTHER)),
-        *((level, call, "Run this command?") for level in ("ask", "edits") for call in (COMMAND, KILL, SEND)),
+        *(("plan", call, "blocked") for call in (COMMAND, KILL, SEND, COMMIT, EDIT, WRITE, OUTSIDE, LINKED, OTHER)),
+        *((level, call, "Run this command?") for level in ("ask", "edits") for call in (COMMAND, KILL, SEND, COMMIT)),
         *((level, OTHER, "Make this call?") for level in ("ask", "edits")),
         *(("ask", call, "Make this edit?") for call in (EDIT, WRITE, OUTSIDE, LINKED)),
         *(("edits", call, "") for call in (EDIT, WRITE)),

@@ -14,6 +14,7 @@ from agent_hooks.host.caution import Caution
 from agent_hooks.host.looking import _acts, acting
 from agent_hooks.host.uses import uses_of
 from agent_hooks.values.answers import Ask
+from agent_hooks.values.effects import Effects, Program, Unknown
 
 ACT = """
 git commit -m x | git -C part commit --amend | git add -A | git fetch | git reset HEAD~1 | git tag v1 | git tag -a v1 -m x
@@ -123,6 +124,14 @@ def test_many_words_take_no_time() -> None:
 def test_a_use_of_a_program_is_its_first_words(tmp_path: Path, command: str, uses: set[str]) -> None:
     """Where a command does no more than run such programs."""
     assert {" ".join(use) for use in uses_of(effects_of("bash", {"command": command}, cwd=tmp_path))} == uses
+
+
+@pytest.mark.behaviour("TM39")
+def test_a_part_that_is_known_only_later_has_no_use() -> None:
+    """Even if its text looks like that of a program."""
+    program = Program("make", ("make", "test"))
+    assert uses_of(Effects(programs=(program,), unknown=(Unknown("opaque", "make test", ""),))) == {("make", "test")}
+    assert uses_of(Effects(programs=(program,), unknown=(Unknown("dynamic", "make test", ""),))) == set()
 
 
 @pytest.mark.behaviour("TM39")

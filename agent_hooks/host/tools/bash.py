@@ -36,8 +36,8 @@ OUTPUT_LIMIT = 100 * 1024 * 1024
 """A program is stopped when it has printed more bytes."""
 UPDATE_INTERVAL = 0.1
 """Seconds between two progress updates."""
-# Keeps the beginning of a stream, and reads all of it: a program whose output nobody reads would end.
-_KEEPS = f"exec 3<&0; {{ head -c {OUTPUT_LIMIT}; exec cat >/dev/null; }} <&3 &"
+# Keeps the first bytes of a stream, and reads all of it: a program whose output nobody reads would end.
+_KEEPS = "exec 3<&0; {{ head -c {}; exec cat >/dev/null; }} <&3 &"
 # The least bytes of a longer output that stay in memory.
 _BUFFER = 2 * MAX_BYTES
 
@@ -149,7 +149,7 @@ class _Output:
                 from subprocess import run
 
                 run(
-                    ["/bin/sh", "-c", _KEEPS],
+                    ["/bin/sh", "-c", _KEEPS.format(OUTPUT_LIMIT)],
                     stdin=pipe,
                     stdout=file,
                     stderr=file,

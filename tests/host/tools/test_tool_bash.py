@@ -145,10 +145,13 @@ async def test_a_background_child_that_keeps_the_pipe_does_not_hang_the_tool(cal
 
 
 @pytest.mark.behaviour("TM40")
-async def test_a_program_in_the_background_can_go_on_printing(call: Call, tmp_path: Path) -> None:
-    """The model learns of the file that gets its further output."""
+async def test_a_program_in_the_background_can_go_on_printing(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The model learns of the file that gets its further output, as much as fits."""
+    monkeypatch.setattr(bash, "OUTPUT_LIMIT", 10)
     go = tmp_path / "go"
-    waits = f"while ! test -e {go}; do sleep 0.01; done; seq 3; echo end >&2; touch {tmp_path}/printed"
+    waits = f"while ! test -e {go}; do sleep 0.01; done; seq 3; echo end >&2; seq 100000 && touch {tmp_path}/printed"
     with anyio.fail_after(PATIENCE):
         output = await call("bash", command=f"echo begun; ({waits}) &")
     begun, note = output.text.split("\n")
