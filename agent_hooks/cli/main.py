@@ -85,8 +85,7 @@ class LazyGroup(click.Group):
         # Where `agent-hooks` alone is `agent-hooks run`, so are these.
         if args and args[0] in ("-c", "--continue", "--resume"):
             args = ["run", *args]
-        # No command has a space in its name, so this is a prompt to begin with.
-        if len(args) == 1 and " " in args[0] and on_a_terminal():
+        elif args and on_a_terminal() and self._begins_a_talk(ctx, args):
             args = ["run", "--mode", "interactive", *args]
         given = shlex.join(args)
         try:
@@ -97,6 +96,17 @@ class LazyGroup(click.Group):
                 raise
             text = f"No such option {exc.option_name!r}; it comes after `run`: agent-hooks run {given}"
             raise click.UsageError(text, ctx) from None
+
+    def _begins_a_talk(self, ctx: click.Context, args: list[str]) -> bool:
+        """Tell whether arguments without a command are a prompt, or options of `run` that say nothing of a mode."""
+        # No command has a space in its name.
+        if not args[0].startswith("-"):
+            return len(args) == 1 and " " in args[0]
+        own = {name for parameter in self.get_params(ctx) for name in parameter.opts}
+        if args[0].partition("=")[0] in own or not {"-p", "--print", "--mode", "--json"}.isdisjoint(args):
+            return False
+        run = self.get_command(ctx, "run")
+        return run is not None and any(args[0].partition("=")[0] in each.opts for each in run.params)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

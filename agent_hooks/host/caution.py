@@ -23,8 +23,6 @@ BEGINS = (
 ENDS = "The person has ended planning: you may change files again."
 EDIT_QUESTION, COMMAND_QUESTION, CALL_QUESTION = "Make this edit?", "Run this command?", "Make this call?"
 _PLAN = "the person wants a plan first, so only calls that just read run; write the plan as your answer"
-# The commands that were asked about, whose programs are known.
-_MOST_KEPT = 50
 
 
 class Caution:
@@ -32,27 +30,12 @@ class Caution:
 
     With `ask`, each call that may change files, end a process, send data or act on another thing that effects do not
     name is a question.  With `edits`, edits of the project's files are none.  With `plan`, each such call is blocked.
-    `accepted`: the uses of programs, `("npm", "test")` for example, that are no question until the level is `work` again.
     """
 
     name = "builtin:caution"
 
     def __init__(self) -> None:
-        self._level: Level = "work"
-        self.accepted: set[tuple[str, ...]] = set()
-        # Command → the use of a program that an answer may accept.
-        self._asked: dict[str, tuple[str, ...]] = {}
-
-    @property
-    def level(self) -> Level:
-        """The level in force."""
-        return self._level
-
-    @level.setter
-    def level(self, level: Level) -> None:
-        self._level = level
-        if level == "work":
-            self.accepted.clear()
+        self.level: Level = "work"
 
     @property
     def following(self) -> Level:
@@ -75,24 +58,10 @@ class Caution:
             if self.level == "edits" and is_edit and call.real_path is not None and inside(call.real_path, found.root):
                 return None
             return _question(EDIT_QUESTION if is_edit else CALL_QUESTION, call.input.get("path"))
-        uses = uses_of(effects)
-        if uses and self.accepted.issuperset(uses):
-            return None
-        if len(uses) == 1 and isinstance(command, str):
-            self._asked = dict([*self._asked.items()][1 - _MOST_KEPT :])
-            [self._asked[command]] = uses
+        if uses := sorted(" ".join(use) for use in uses_of(effects)):
+            each = f"each {' with '.join(uses)}"
+            return Ask(COMMAND_QUESTION, f"an answer that is kept counts for {each}", rule="ask", words=(each,))
         return _question(COMMAND_QUESTION, command)
-
-    def use_in(self, call: str) -> tuple[str, ...]:
-        """Return the use of a program that an answer to the question about a call may accept; empty without one.
-
-        `call`: the call as the question shows it.
-        """
-        for command, use in reversed(self._asked.items()):
-            head, command_shown, rest = call.partition(f" {command}")
-            if command_shown and " " not in head and (not rest or rest.startswith(" {")):
-                return use
-        return ()
 
 
 def _question(title: str, subject: object) -> Ask:

@@ -1,4 +1,4 @@
-"""The uses of programs that a person may accept as a whole: `npm run build`, `python -m unittest`, `git commit`."""
+"""The uses of programs that one answer of a person covers: `npm run build`, `python -m unittest`, `git commit`."""
 
 from __future__ import annotations
 

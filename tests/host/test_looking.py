@@ -135,29 +135,20 @@ def test_a_part_that_is_known_only_later_has_no_use() -> None:
 
 
 @pytest.mark.behaviour("TM39")
-def test_an_accepted_use_is_no_question_until_the_agent_works_again(tmp_path: Path) -> None:
-    """Another use of the program is, and planning blocks both."""
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("npm test -- -q | tail -3", "each npm test"),
+        ("npm test; npm run build", "each npm run build with npm test"),
+        ("npm test > a", "npm test > a"),
+        ("rm a", "rm a"),
+    ],
+)
+def test_an_answer_that_is_kept_counts_for_the_uses_of_programs(tmp_path: Path, command: str, words: str) -> None:
+    """A command that does more counts by itself; the question says which it is."""
     caution = Caution()
     caution.level = "ask"
-
-    def verdict(command: str) -> str:
-        answer = caution.judge(GuardedCall(tool_name="bash", input={"command": command}, cwd=str(tmp_path)))
-        return "" if answer is None else "asked" if isinstance(answer, Ask) else "blocked"
-
-    assert verdict("npm test") == "asked"
-    for shown in ("bash npm test", "bash npm test {'timeout': 5}"):
-        assert caution.use_in(shown) == ("npm", "test")
-    for shown in ("bash npm tests", "bash npm", "bash echo npm test", "other tool npm test"):
-        assert caution.use_in(shown) == ()
-    caution.accepted.add(("npm", "test"))
-    assert verdict("npm test -- -q | tail -3") == ""
-    assert verdict("npm publish") == "asked"
-    assert verdict("npm test; npm run deploy") == "asked"
-    assert verdict("npm test > a") == "asked"
-    caution.level = "plan"
-    assert verdict("npm test") == "blocked"
-    caution.level = "edits"
-    assert verdict("npm test") == ""
-    caution.level = "work"
-    caution.level = "ask"
-    assert verdict("npm test") == "asked"
+    answer = caution.judge(GuardedCall(tool_name="bash", input={"command": command}, cwd=str(tmp_path)))
+    assert isinstance(answer, Ask)
+    assert answer.words == (words,)
+    assert answer.message == (f"an answer that is kept counts for {words}" if words.startswith("each ") else "")

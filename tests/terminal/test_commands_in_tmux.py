@@ -521,7 +521,7 @@ def test_edits_in_the_project_pass_and_a_plan_is_accepted(terminal: Terminal, co
 
 
 @pytest.mark.behaviour("TM39")
-def test_the_level_of_the_settings_begins_and_a_use_of_a_program_is_accepted(
+def test_the_level_of_the_settings_begins_and_an_answer_counts_for_a_use_of_a_program(
     terminal: Terminal, command: Command, home: Path
 ) -> None:
     """The option counts before the settings; the command that goes on has another level than theirs."""
@@ -532,14 +532,14 @@ def test_the_level_of_the_settings_begins_and_a_use_of_a_program_is_accepted(
     tmux.start_agent()
     tmux.sees("asking first · puppet")
     tmux.enter("@bash make test X=1")
-    screen = tmux.asks("Run this command?")
-    assert "  5. Yes, and each make test from now on\n  6. No, and say why" in screen
-    tmux.press("5")
+    assert "(ask): an answer that is kept counts for each make test" in tmux.asks("Run this command?")
+    tmux.press("4")
     tmux.sees("  passed 1")
     tmux.enter("@bash make test X=2")
     tmux.sees("  passed 2")
-    tmux.enter("/status")
-    tmux.sees("not asked about  make test")
+    tmux.enter("/hooks")
+    tmux.sees("each make test")
+    tmux.sees("to end one: /hooks revoke N")
     tmux.enter("@bash git init")
     tmux.asks("Run this command?\nbash git init")
     tmux.press("1")

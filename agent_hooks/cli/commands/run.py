@@ -109,7 +109,8 @@ def command(
         raise click.UsageError("--continue, --resume and --no-session exclude one another")
     if allow_remember and mode_name != "rpc":
         raise click.UsageError("--allow-remember is for --mode rpc; in the other modes only a person answers")
-    name = mode_name or ("interactive" if prompt is None and on_a_terminal() else "print")
+    talks = on_a_terminal() and (prompt is None or caution is not None)
+    name = mode_name or ("interactive" if talks else "print")
     if caution is not None and name != "interactive":
         raise click.UsageError("--caution is for interactive mode; elsewhere no person answers")
     if prompt is not None:

@@ -67,8 +67,6 @@ class Facts:
         yield "context", f"{used:,} tokens{size}"
         paid = "" if spent.money is None else f", {money(spent.money)}"
         yield "spent", f"{spent.tokens:,} tokens in this session{paid}"
-        if accepted := sorted(" ".join(use) for use in self._caution.accepted):
-            yield "not asked about", ", ".join(accepted)
         yield "session", "not saved" if state.session_file is None else short(state.session_file)
         yield "directory", setup.cwd
         yield "in force", f"{count(len(setup.loaded.hooks), 'hook')}, {self._saved()}; /hooks lists them"

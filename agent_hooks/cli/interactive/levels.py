@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from agent_hooks.cli.screen.prompt import PromptScreen
-from agent_hooks.host.caution import BEGINS, COMMAND_QUESTION, EDIT_QUESTION, ENDS, Caution, Level
+from agent_hooks.host.caution import BEGINS, EDIT_QUESTION, ENDS, Caution, Level
 from agent_hooks.host.lifecycle import SessionHost
 from agent_hooks.ui.base import Question
 from agent_hooks.ui.dialogs import Option
@@ -79,11 +79,9 @@ class Levels:
         return f"agent-hooks run --continue{'' if level == self._usual else f' --caution {level}'}"
 
     def further(self, question: Question) -> Further | None:
-        """Return one more Yes for a question of this guard alone, with which others like it are not asked."""
+        """Return the further Yes of a question about an edit, with which no other edit is asked about."""
         if self._caution.level == "ask" and question.title == EDIT_QUESTION:
             return Further("Yes, and accept edits from now on", lambda: self.be("edits"))
-        if question.title == COMMAND_QUESTION and (use := self._caution.use_in(question.call)):
-            return Further(f"Yes, and each {' '.join(use)} from now on", lambda: self._caution.accepted.add(use))
         return None
 
     # ---- the plan
