@@ -681,7 +681,8 @@ def test_the_pager_has_the_earlier_messages_of_a_session_too(
 ) -> None:
     """The screen shows the last ones, and the number of the others."""
     monkeypatch.setenv("PAGER", "grep -n early")
-    tmux = terminal(rows=50)
+    # With fewer rows, the line about the earlier messages would leave the screen.
+    tmux = terminal(rows=80)
     tmux.start_agent()
     tmux.enter("early bird")
     tmux.sees("early bird", times=2)
