@@ -72,6 +72,8 @@ async def test_files_after_an_at_sign_are_those_that_git_does_not_ignore(reposit
     assert await completed(found, "@notes") == ['@"notes for you.md"']
     assert await completed(found, 'see @"notes f') == ['see @"notes for you.md"']
     assert await completed(found, "@secret") == []
+    assert await completed(found, "@srmpy") == ["@src/main.py"]
+    assert await completed(found, "@pymr") == []
     assert await completed(found, "me@main") == []
 
 

@@ -6,7 +6,7 @@ They are made in the background: the prompt line takes keys meanwhile, and a lat
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from anyio import to_thread
@@ -102,8 +102,11 @@ def beginning(typed: str, candidates: Iterable[Candidate]) -> list[Candidate]:
     return [each for each in candidates if each.text.startswith(typed)]
 
 
-def matching(typed: str, names: Iterable[str]) -> list[str]:
-    """Return the names that begin as it was typed, then those that have it at the beginning of a part, then elsewhere."""
+def matching(typed: str, names: Sequence[str]) -> list[str]:
+    """Return the names that begin as it was typed, then those that have it at the beginning of a part, then elsewhere.
+
+    Without one of these, those that have its letters in this order: `plpy` finds `plan.py`.
+    """
     wanted = typed.casefold()
     if not wanted:
         return [*names][:MOST]
@@ -112,7 +115,14 @@ def matching(typed: str, names: Iterable[str]) -> list[str]:
         folded = name.casefold()
         if (at := folded.find(wanted)) >= 0:
             ranks[0 if at == 0 else 1 if folded[at - 1] in "/_-." else 2].append(name)
-    return [name for rank in ranks for name in rank][:MOST]
+    found = [name for rank in ranks for name in rank] or [each for each in names if _in_order(wanted, each.casefold())]
+    return found[:MOST]
+
+
+def _in_order(letters: str, text: str) -> bool:
+    rest = iter(text)
+    # `in` takes the letters up to the one that it finds.
+    return all(letter in rest for letter in letters)
 
 
 def _quoted(path: Candidate) -> Candidate:
