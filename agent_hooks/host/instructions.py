@@ -11,8 +11,9 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import PurePath
 
+from agent_hooks.host.kept_texts import read_kept
 from agent_hooks.settings import INSTRUCTIONS_FILE
-from agent_hooks.storage.files import StorageError, check_regular, read_regular, refusing
+from agent_hooks.storage.files import StorageError
 
 NAMES = (INSTRUCTIONS_FILE, "CLAUDE.md")
 """The names of the file, in the order in which they count in a directory."""
@@ -72,11 +73,7 @@ class Instructions:
             yield here
 
     def _text(self, path: str) -> str:
-        with refusing("read", path):
-            check_regular(os.stat(path), path)
-        if not inside(path, self._top) and os.path.dirname(path) != self._home:
-            raise StorageError(f"{path} is a link out of {self._top}")
-        data = read_regular(path, path, LONGEST + 1)
+        data = read_kept(path, self._top, LONGEST + 1, own=os.path.dirname(path) == self._home)
         if len(data) > LONGEST:
             self._say(f"{path} has more than {LONGEST:,} bytes; the model gets these")
         return self._hide(data[:LONGEST].decode("utf-8", "replace"))
@@ -85,8 +82,3 @@ class Instructions:
         if text not in self._warned:
             self._warned.add(text)
             self._warn(text)
-
-
-def inside(path: str, top: str) -> bool:
-    """Return whether a file lies below a directory, with all links followed."""
-    return os.path.realpath(path).startswith(os.path.join(os.path.realpath(top), ""))

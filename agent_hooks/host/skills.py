@@ -9,10 +9,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 
-from agent_hooks.host.front_matter import parted, value
-from agent_hooks.host.instructions import inside
-from agent_hooks.settings import PROJECT_DIRECTORY, SKILLS_DIRECTORY
-from agent_hooks.storage.files import StorageError, check_regular, read_regular, refusing
+from agent_hooks.host.kept_texts import directories_of, parted, read_kept, value
+from agent_hooks.settings import SKILLS_DIRECTORY
+from agent_hooks.storage.files import StorageError
 
 FILE = "SKILL.md"
 """The name of the file in the directory of a skill, as in Claude Code, Codex and pi."""
@@ -38,13 +37,7 @@ class Skills:
     def __init__(self, home: str, top: str, cwd: str, hide: Callable[[str], str]) -> None:
         self._top = top
         self._hide = hide
-        claude = os.path.join(os.path.expanduser("~"), ".claude")
-        self._own = [os.path.join(each, SKILLS_DIRECTORY) for each in (home, claude)]
-        self._projects = [
-            os.path.join(each, name, SKILLS_DIRECTORY)
-            for each in dict.fromkeys((cwd, top))
-            for name in (PROJECT_DIRECTORY, ".claude")
-        ]
+        self._own, self._projects = directories_of(SKILLS_DIRECTORY, home, top, cwd)
 
     def found(self) -> dict[str, str]:
         """Return the paths of the files by the names of the skills."""
@@ -62,13 +55,8 @@ class Skills:
     def _about(self, path: str) -> str:
         """Return the description of a skill; empty for a file that has none or is not read."""
         try:
-            with refusing("read", path):
-                check_regular(os.stat(path), path)
             own = os.path.dirname(os.path.dirname(path)) in self._own
-            # A project from elsewhere may bring links along.
-            if not own and not inside(path, self._top):
-                return ""
-            data = read_regular(path, path, _HEAD)
+            data = read_kept(path, self._top, _HEAD, own=own)
         except StorageError:
             return ""
         head, _ = parted(data.decode("utf-8", "replace").replace("\r\n", "\n").lstrip())

@@ -166,7 +166,7 @@ class ListDialog(Dialog):
         self.selected, self._preview_scroll, self._typing = index, 0, False
 
     def _digit_of(self, index: int) -> Callable[[KeyPressEvent], None]:
-        """Return what a digit does: it selects an option, and chooses it unless another key follows soon."""
+        """Return the handler of a digit, which selects an option, and chooses it unless another key follows soon."""
 
         def press(event: KeyPressEvent) -> None:
             if monotonic() - self._typed_at < PAUSE or self._digit is not None or event.app.loop is None:
@@ -201,6 +201,7 @@ class ListDialog(Dialog):
         self._typing = False
 
     def _page(self, way: int) -> None:
+        self._forget_digit()
         if self._hidden:
             super()._page(way)
         elif self._preview_hidden:

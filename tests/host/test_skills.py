@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_hooks.host.front_matter import parted, value
+from agent_hooks.host.kept_texts import parted, value
 from agent_hooks.host.skills import LONGEST_DESCRIPTION, MOST, Skills
 from running import Command
 

@@ -102,6 +102,7 @@ async def test_confirm_says_yes_only_on_purpose(keyboard: PipeInput, keys: str, 
         ("2", "b"),
         ("3" + ENTER, "c"),
         ("2" + DOWN + ENTER, "c"),
+        ("2" + PAGE_UP + ENTER, "a"),
         ("8" + ENTER + ENTER, "a"),
         ("2 more things" + ENTER + ENTER, "a"),
         ("22" + ENTER + ENTER, "a"),
@@ -137,6 +138,20 @@ async def test_a_digit_that_came_too_early_can_be_pressed_again(
                 await anyio.sleep(0.2)
                 keyboard.send_text("2")
     assert answers == ["b"]
+
+
+@pytest.mark.behaviour("QS15")
+async def test_a_person_who_reads_on_after_a_digit_has_not_chosen(
+    monkeypatch: pytest.MonkeyPatch, keyboard: PipeInput
+) -> None:
+    """PgDn scrolls a long question, and is another key as well."""
+    monkeypatch.setattr(dialogs, "PAUSE", 0.05)
+    screen = NotedScreen(keyboard)
+    keyboard.send_text("2" + PAGE_DOWN)
+    with anyio.move_on_after(10 * dialogs.PAUSE) as waited:
+        await TerminalUI(screen).confirm("Sure?", "a line\n" * 200)
+    assert waited.cancelled_caught
+    assert screen.said == []
 
 
 @pytest.mark.behaviour("QS15")

@@ -12,10 +12,9 @@ import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from agent_hooks.host.front_matter import parted, value
-from agent_hooks.host.instructions import inside
-from agent_hooks.settings import COMMANDS_DIRECTORY, PROJECT_DIRECTORY
-from agent_hooks.storage.files import StorageError, check_regular, read_regular, refusing
+from agent_hooks.host.kept_texts import directories_of, parted, read_kept, value
+from agent_hooks.settings import COMMANDS_DIRECTORY
+from agent_hooks.storage.files import StorageError
 
 LONGEST = 100_000
 """The bytes of one file."""
@@ -32,13 +31,7 @@ class PromptFiles:
     def __init__(self, home: str, top: str, cwd: str, hide: Callable[[str], str]) -> None:
         self._top = top
         self._hide = hide
-        user = os.path.expanduser("~")
-        # Those of the person come first, so that no project takes their names.
-        self._own = [os.path.join(home, COMMANDS_DIRECTORY), os.path.join(user, ".claude", COMMANDS_DIRECTORY)]
-        tops = dict.fromkeys((cwd, top))
-        self._projects = [
-            os.path.join(each, name, COMMANDS_DIRECTORY) for each in tops for name in (PROJECT_DIRECTORY, ".claude")
-        ]
+        self._own, self._projects = directories_of(COMMANDS_DIRECTORY, home, top, cwd)
 
     def found(self) -> dict[str, str]:
         """Return the paths of the files by the names of their commands, each with its slash."""
@@ -77,11 +70,7 @@ class PromptFiles:
         return f"{text}\n\n{argument}" if argument else text
 
     def _text(self, path: str) -> str:
-        with refusing("read", path):
-            check_regular(os.stat(path), path)
-        if os.path.dirname(path) not in self._own and not inside(path, self._top):
-            raise StorageError(f"{path} is a link out of {self._top}")
-        data = read_regular(path, path, LONGEST + 1)
+        data = read_kept(path, self._top, LONGEST + 1, own=os.path.dirname(path) in self._own)
         if len(data) > LONGEST:
             raise StorageError(f"{path} has more than {LONGEST:,} bytes")
         return self._hide(data.decode("utf-8", "replace")).replace("\r\n", "\n").strip()

@@ -36,7 +36,7 @@ OUTPUT_LIMIT = 100 * 1024 * 1024
 """A program is stopped when it has printed more bytes."""
 UPDATE_INTERVAL = 0.1
 """Seconds between two progress updates."""
-# Keeps the first bytes of a stream, and reads all of it: a program whose output nobody reads would end.
+# Keeps the first bytes of a stream, and drops the rest.  The program would end if its output were not read.
 _KEEPS = "exec 3<&0; {{ head -c {}; exec cat >/dev/null; }} <&3 &"
 # The least bytes of a longer output that stay in memory.
 _BUFFER = 2 * MAX_BYTES
