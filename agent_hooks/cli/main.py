@@ -47,7 +47,6 @@ COMMANDS = {
     "serve": "Run or ask the resident server, which answers another agent's events.",
     "schema": "Print a JSON Schema: of settings, of events, of records or of RPC.",
     "completion": "Print a script that lets TAB complete this command in bash, zsh or fish.",
-    "man": "Print the man page, made of the help texts of all commands.",
 }
 
 

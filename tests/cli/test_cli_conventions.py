@@ -1,4 +1,4 @@
-"""Every command keeps the conventions of a command line: completion, help, man page, `-q`, `NO_COLOR`, one prefix."""
+"""Every command keeps the conventions of a command line: completion, help, `-q`, `NO_COLOR`, one prefix."""
 
 from __future__ import annotations
 
@@ -136,38 +136,6 @@ def test_no_help_text_is_cut_at_80_columns() -> None:
         assert all(len(line) <= 80 for line in text.splitlines()), text
         for each in ctx.command.params:
             assert not isinstance(each, click.Option) or each.hidden or each.help, (ctx.command_path, each.name)
-
-
-@pytest.mark.behaviour("CV2")
-def test_the_man_page_has_every_command_and_option(command: Command) -> None:
-    """It is made of the help texts, so that it says the same."""
-    text = command("man").stdout
-    plain = text.replace("\\-", "-")
-    for ctx in every_command():
-        assert ctx.parent is None or f".SS {ctx.command_path}\n" in plain
-        for each in ctx.command.params:
-            assert not isinstance(each, click.Option) or each.hidden or each.opts[-1] in plain
-    # A line that begins with a dot or a quotation mark would be a request.
-    requests = {line.split()[0] for line in text.splitlines() if line.startswith((".", "'"))}
-    assert requests == {".TH", ".SH", ".SS", ".PP", ".TP", ".B", ".I"}
-
-
-@pytest.mark.behaviour("CV2")
-@pytest.mark.skipif(shutil.which("man") is None, reason="man formats the page")
-def test_man_formats_the_page_without_a_warning(command: Command) -> None:
-    """As `agent-hooks man | man -l -` does."""
-    environment = {**os.environ, "MANROFFOPT": "-ww", "MANPAGER": "cat", "MANWIDTH": "80", "LC_ALL": "C.UTF-8"}
-    done = subprocess.run(
-        ["man", "--warnings", "-l", "-"],
-        input=command("man").stdout,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=True,
-    )
-    assert done.stderr == ""
-    assert "checkpoints restore" in done.stdout
 
 
 # ---- one prefix, -q, no colours
