@@ -1,7 +1,7 @@
 """Delete one statement at a time, or negate one condition, and print each mutant that no test catches.
 
-`make mutants` does so for the rooms where events are dispatched and tool calls are judged.  A mutant is caught when a
-test fails or hangs.  Each mutant that is left needs a test, or a reason in `checks/mutants.toml`.
+`python -m checks.mutants` does so for the rooms where events are dispatched and tool calls are judged.  A mutant is
+caught when a test fails or hangs.  Each mutant that is left needs a test, or a reason in `checks/mutants.toml`.
 
 How it is fast.  One process imports the package and collects all tests.  A first run notes which lines each test
 executes, and how long it takes.  Then each mutant gets a fork of that process.  The fork swaps the code of one function,

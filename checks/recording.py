@@ -1,6 +1,6 @@
 """Record docs/assets/demo.svg: the commands of a first hook, run in a real terminal (tmux), and its screen as a picture.
 
-`make recording` runs this.  The picture has no fonts and no links, so that a page with it asks no other machine.
+The picture has no fonts and no links, so that a page with it asks no other machine.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`python -m checks.reference [--check]`: write docs/reference.md from docstrings, and tables of docs/coming-from.md.
 
-With `--check`, nothing is written, and the exit code is 1 when a page is stale.  `make reference` writes both.
+With `--check`, nothing is written, and the exit code is 1 when a page is stale.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ SECTIONS = (
 def reference() -> str:
     """Return the text of docs/reference.md."""
     begins = (
-        "Every event, answer, point and method, written by `make reference` from the docstrings. "
+        "Every event, answer, point and method, written by `python -m checks.reference` from the docstrings. "
         "[Writing hooks](hooks.md) explains how they work together, and [coming from another agent](coming-from.md) "
         "has the names of other agents."
     )
@@ -381,7 +381,7 @@ def main(args: list[str]) -> int:
     """Write the pages, or tell which are stale."""
     if "--check" in args:
         if found := stale():
-            print(f"stale: {', '.join(found)}; run: make reference")  # a command
+            print(f"stale: {', '.join(found)}; run: python -m checks.reference")
         return 1 if found else 0
     REFERENCE.write_text(reference())
     COMING.write_text(coming(COMING.read_text()))

@@ -23,7 +23,8 @@ from tmux import MISSING
 pytest_plugins = ["agent_hooks.testing.fixtures"]
 
 # The time and size of an example depend on the machine and on chance, so no health check applies to them.  The suite
-# takes the same few examples each time, so that a failure comes from the change under test; `make explore` looks on.
+# takes the same few examples each time, so that a failure comes from the change under test.  The profile `explore`
+# searches for new ones.
 _UNHURRIED = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
 settings.register_profile("suite", deadline=None, suppress_health_check=_UNHURRIED, derandomize=True, max_examples=50)
 settings.register_profile("explore", deadline=None, suppress_health_check=_UNHURRIED, max_examples=3000)

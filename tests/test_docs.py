@@ -23,7 +23,7 @@ from isolation.packages import use_installed
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
 # CI runs these in a fresh clone, since they install their own environment.
-RUN_BY_CI = ("make demo", "make test", "make wheel", "pip install agent-hooks-runtime")
+RUN_BY_CI = ("make demo", "make test", "pip install .")
 
 
 class Fence(NamedTuple):
@@ -127,18 +127,15 @@ def test_links_between_pages_lead_somewhere() -> None:
 
 
 def test_ci_runs_the_commands_of_the_readme_that_no_test_runs() -> None:
-    """Each stands in `.ci/run` as the README has it."""
+    """A step of `.ci/run` runs each."""
     readme, ci = ((ROOT / name).read_text() for name in ("README.md", ".ci/run"))
-    for line in ("make demo", "make test", "make wheel"):
+    for line in RUN_BY_CI:
         assert f"\n$ {line}" in readme
-        target = line.removeprefix("make ")
-        assert re.search(rf"^make --no-print-directory (-C \S+ )?{target}\b", ci, re.MULTILINE), line
-    assert "\n$ pip install agent-hooks-runtime\n" in readme
-    assert re.search(r"^\s*pip install agent-hooks-runtime$", ci, re.MULTILINE)
+        assert re.search(rf"\b{re.escape(line).replace('make', 'make_?')}", ci), line
 
 
 def test_the_recording_shows_the_hook_of_the_readme_and_loads_nothing() -> None:
-    """`make recording` runs it in a real terminal."""
+    """`python -m checks.recording` runs it in a real terminal."""
     svg = (ROOT / "docs" / "assets" / "demo.svg").read_text()
     shown = html.unescape(re.sub(r"<[^>]+>", "", svg)).replace("\xa0", " ")
     hook = next(block.text for block in blocks(ROOT / "README.md") if block.file == ".agent/hooks/lock.py")

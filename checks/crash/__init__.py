@@ -1,1 +1,1 @@
-"""Kills in the middle of everything that saves: `python -m checks.crash`, or `make crash`."""
+"""Kills in the middle of everything that saves: `python -m checks.crash`."""

@@ -1,1 +1,1 @@
-"""Fuzzing of everything that reads text from outside: `python -m checks.fuzz`, or `make fuzz`."""
+"""Fuzzing of everything that reads text from outside: `python -m checks.fuzz`."""

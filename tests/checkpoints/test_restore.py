@@ -312,7 +312,7 @@ anyio.run(main)
 
 @pytest.mark.behaviour("LX2")
 async def test_undo_brings_back_the_state_before_a_killed_restore(repo: Path) -> None:
-    """A restore is killed at some moments; `make crash` tries each write.
+    """A restore is killed at some moments; `python -m checks.crash` tries each write.
 
     After each kill, every file is whole, and if the restore had begun, undo brings back the state before it.
     """

@@ -20,7 +20,7 @@ KILLS = {"session": ("write", 3), "trust": ("write", 2)}
 @pytest.mark.slow
 @pytest.mark.parametrize("name", KILLS)
 def test_a_killed_command_breaks_no_promise(name: str, tmp_path: Path) -> None:
-    """One kill of two scenarios; `make crash` tries all kills of all, and CI a tenth."""
+    """One kill of two scenarios; `python -m checks.crash` tries all."""
     place = Place(tmp_path / "place")
     SCENARIOS[name].prepare(place)
     place.keep()

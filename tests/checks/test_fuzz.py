@@ -20,7 +20,7 @@ FOUND = [
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_changed_inputs_give_no_finding(name: str) -> None:
-    """A small sample; `make fuzz` tries more."""
+    """A small sample; `python -m checks.fuzz` tries more."""
     count, finding = fuzz.round_of(name, fuzz.changed(TARGETS[name]), seed=1, most=40)
     assert (finding, count >= 40) == ("", True)
 

@@ -17,7 +17,7 @@ PAGE = reference.REFERENCE.read_text()
 
 @pytest.mark.behaviour("AU9")
 def test_the_pages_are_those_that_the_docstrings_give() -> None:
-    """After a change of a docstring or a spelling: make reference."""
+    """After a change of a docstring or a spelling: python -m checks.reference."""
     assert reference.stale() == []
 
 

@@ -109,7 +109,7 @@ class Client(ABC):
         self.model = model or self.models[0]
         self.installed = installed
         self.program = PACKAGES[self.name].path(installed)
-        assert self.program.exists(), f"{self.name} is missing: `make clients` installs it, with npm"
+        assert self.program.exists(), f"{self.name} is missing: `python -m checks.agents` installs it, with npm"
         self.server = ModelServer()
         self.server.__enter__()
         self.configure(self.server.url)

@@ -1,8 +1,8 @@
-"""`make matrix`: run every cell, write docs/agents.md, and print the table and the time, that of each client too.
+"""Run every cell of the matrix, write docs/agents.md, and print the table and the time of each client and of all.
 
-python -m clients.matrix                 all clients; the exit code is 1 if a cell is red
-python -m clients.matrix --latest        the newest versions of npm; prints the cells that they change, writes no page
-python -m clients.matrix --only codex pi these clients; writes no page
+python -m checks.matrix                 all clients; the exit code is 1 if a cell is red
+python -m checks.matrix --latest        the newest versions of npm; prints the cells that they change, writes no page
+python -m checks.matrix --only codex pi these clients; writes no page
 
 A red cell gets a second run, alone, which counts: the clients have limits of time of their own, and start slowly on a
 busy machine.
@@ -25,7 +25,7 @@ from clients.drivers import DRIVERS
 from clients.installing import ROOT
 
 OUT = ROOT / ".bench/matrix"
-# The seconds that `make matrix` may take on two processors.
+# The seconds that a whole run may take on two processors.
 LIMIT = 40 * 60
 # With more red cells than this, something is wrong that no second run mends.
 AGAIN = 20

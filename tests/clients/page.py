@@ -26,8 +26,8 @@ DOCUMENTED = "cursor"
 HEAD = """\
 # In eight agents
 
-`make matrix` writes this page. The columns of eight agents come from real runs: the programs of npm, run without a person
-and at a terminal, with a model on this machine that plays a script. All of them run the same hook file,
+`python -m checks.matrix` writes this page. The columns of eight agents come from real runs: the programs of npm, run
+without a person and at a terminal, with a model on this machine that plays a script. All of them run the same hook file,
 [everywhere.py](../examples/hooks/everywhere.py), installed by `agent-hooks install`. {cursor}
 
 - *yes*: hooks can do it, as the row says.

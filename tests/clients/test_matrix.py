@@ -1,7 +1,7 @@
 """The matrix: every case in every real client.
 
 A cell is `yes`, a limit with its reason from `Bridge.limits`, or red.  A limit that has gone away is red too.  Each cell
-leaves a file in .bench/matrix, from which `make matrix` writes docs/agents.md.
+leaves a file in .bench/matrix, from which `python -m checks.matrix` writes docs/agents.md.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from clients.seat import Seat
 from clients.together import play_together
 
 pytestmark = pytest.mark.client
-# Where each cell is written, and whether the newest versions run, which `make matrix LATEST=1` sets.
+# Where each cell is written, and whether the newest versions run, which `python -m checks.matrix --latest` sets.
 OUT = Path(os.environ.get("MATRIX_OUT", ROOT / ".bench/matrix/pinned"))
 INSTALLED = LATEST if os.environ.get("MATRIX_LATEST") else PINNED
-# The clients that run; `make matrix ARGS='--only pi'` sets it.
+# The clients that run; `python -m checks.matrix --only pi` sets it.
 ONLY = os.environ.get("MATRIX_ONLY", "").split()
 # Some cases share a run of their client, but not where the page is written, which has the seconds of a cell.
 TOGETHER = "MATRIX_OUT" not in os.environ

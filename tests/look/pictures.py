@@ -1,4 +1,4 @@
-"""Make the pictures of docs/look.md and of the README: `make pictures`. The calls are made up."""
+"""Make the pictures of docs/look.md and README. The calls are made up."""
 
 from __future__ import annotations
 

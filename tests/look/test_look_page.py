@@ -217,7 +217,7 @@ def test_a_page_of_another_port_cannot_read(visit: Visit, server: Served) -> Non
     visit.asked[:] = [url for url in visit.asked if f":{evil.server_port}" not in url]
 
 
-@pytest.mark.skipif(not AXE.exists(), reason="make page-tools installs axe")
+@pytest.mark.skipif(not AXE.exists(), reason="python -m checks.page installs axe")
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
 @pytest.mark.behaviour("LK10")

@@ -1,14 +1,24 @@
-"""Check that a built site asks no other machine for anything: `python checks/site_requests.py DIRECTORY`."""
+"""`python -m checks.docs`: build README and docs/ as a site in `.bench/site`.
+
+A broken link is an error, and so is a page that asks another machine for anything.
+"""
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
-# The attributes that a browser fetches by itself; `href` of a link in the text is followed by a person only.
+from checks.environments import BENCH, ROOT, python
+
+MKDOCS = "mkdocs-material>=9.6,<10"
+SITE = BENCH / "site"
+
+# The attributes that a browser fetches without a click.
 _FETCHED = {
     ("link", "href"),
     *((tag, "src") for tag in ("audio", "embed", "iframe", "img", "script", "source", "video")),
@@ -47,11 +57,14 @@ def requests(directory: Path) -> Iterator[str]:
 
 
 def main() -> int:
-    """Print the requests, and return 1 if there are any."""
-    directory = Path(sys.argv[1])
-    found = list(requests(directory))
-    pages = len(list(directory.rglob("*.html")))
-    print("\n".join(found) or f"{directory}: {pages} pages, and no request leaves the site")
+    """Build the site, and return 1 for a broken link or a request to another machine."""
+    build = [str(python("docs", MKDOCS)), "-m", "mkdocs", "build", "--strict", "--site-dir", str(SITE)]
+    # The variable silences an advertisement of the theme.
+    if subprocess.run(build, cwd=ROOT, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}).returncode:
+        return 1
+    found = list(requests(SITE))
+    pages = len(list(SITE.rglob("*.html")))
+    print("\n".join(found) or f"{SITE}: {pages} pages, and no request leaves the site")
     return 1 if found or not pages else 0
 
 
