@@ -19,7 +19,7 @@ from time import perf_counter, thread_time
 
 # Runs a number of loops, and returns the seconds per call.
 Side = Callable[[int], Awaitable[float]]
-PEERS_COMMAND = "make bench-peers"
+PEERS_COMMAND = "python -m checks.peers"
 
 
 @dataclass(frozen=True)

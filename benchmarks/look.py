@@ -113,7 +113,7 @@ def _others(file: Path, out: Path) -> tuple[dict[str, float], list[str]]:
         try:
             subprocess.run(line, check=True, capture_output=True, timeout=300)
         except (OSError, subprocess.SubprocessError) as exc:
-            reason = "is not installed; make bench-peers" if isinstance(exc, FileNotFoundError) else str(exc)[:80]
+            reason = "is not installed; python -m checks.peers" if isinstance(exc, FileNotFoundError) else str(exc)[:80]
             missing.append(f"{name} {reason}")
             continue
         others[name] = spent() - before

@@ -1,6 +1,6 @@
 """Run the peers' scripts in environments of their own, and give their costs in bare awaits of their own process.
 
-A peer that is not installed is a line of text.  `make bench-peers` makes the environments, under `.bench/`.
+A peer that is not installed is a line of text.  `python -m checks.peers` makes the environments, under `.bench/`.
 """
 
 from __future__ import annotations
@@ -51,10 +51,6 @@ class Peers:
         self._measure()
         return f"{name}: {self.problems.get(name, 'did not measure this')}"
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the results for machines."""
-        return {"lines": self.lines, "runs": self._runs}
-
     def _measure(self) -> None:
         if self._done:
             return
@@ -78,7 +74,7 @@ def _run(name: str, *, quick: bool) -> dict[str, Any] | str:
     else:
         command = [str(HOME / name / "bin" / "python"), "-W", "ignore", "-m", f"benchmarks.peers.{name}"]
     if not (HOME / name / "ready").exists():
-        return "not installed (make bench-peers)"
+        return "not installed (python -m checks.peers)"
     try:
         done = subprocess.run(
             [*command, *(["--quick"] if quick else [])],
@@ -91,6 +87,6 @@ def _run(name: str, *, quick: bool) -> dict[str, Any] | str:
     except (OSError, subprocess.TimeoutExpired) as exc:
         return f"did not run: {exc}"
     if done.returncode:
-        return f"did not run (make bench-peers): {(done.stderr.strip().splitlines() or ['no reason given'])[-1]}"
+        return f"did not run (python -m checks.peers): {(done.stderr.strip().splitlines() or ['no reason given'])[-1]}"
     result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -14,10 +15,12 @@ import pytest
 from agent_hooks.bridges import BRIDGES
 from benchmarks.bridge_commands import command_bridges, entry
 from benchmarks.bridge_plugins import plugin_bridges
+from benchmarks.page import HEADLINES, RESULTS, written
+from benchmarks.page import PAGE as PERFORMANCE
 from benchmarks.soaks.flatness import Run, growth, table
 
 ROOT = Path(__file__).parent.parent
-PAGE = "# Title\n\n<!-- begin: written by make bench -->\nold\n<!-- end: written by make bench -->\n\nProse.\n"
+PAGE = "# Title\n\n<!-- last run -->\nold\n<!-- end -->\n\nProse.\n"
 
 
 def run(*args: str, code: int = 0) -> subprocess.CompletedProcess[str]:
@@ -44,7 +47,7 @@ def test_a_benchmark_prints_targets_and_ratios_for_machines() -> None:
     rows = rows_of("-c", program)
     missing = {name: row["verdict"] for name, row in rows.items() if row["measured"] is None}
     assert set(missing) == {f"emit, deadline, {count} async, to pluggy" for count in (1, 10)}
-    assert set(missing.values()) == {"pluggy: not installed (make bench-peers)"}
+    assert set(missing.values()) == {"pluggy: not installed (python -m checks.peers)"}
     assert all(row["measured"] > 0 for name, row in rows.items() if name not in missing)
     assert (rows["emit, no handler"]["must"], rows["emit, no handler"]["goal"]) == (1.8, 1.5)
     words = ("must met, goal met", "must met, goal missed", "must missed, goal missed")
@@ -126,7 +129,7 @@ def test_a_client_that_is_not_installed_is_a_row_that_says_so() -> None:
         __main__.main(["--quick", "--json", "bridge"])
     """)
     (row,) = rows_of("-c", program).values()
-    assert row["verdict"] == "not installed: Claude Code (make clients)"
+    assert row["verdict"] == "not installed: Claude Code (PYTHONPATH=tests python -m clients.installing)"
 
 
 @pytest.mark.behaviour("SP2")
@@ -141,50 +144,74 @@ def test_each_agent_that_runs_a_command_has_an_entry_to_measure() -> None:
         assert event in words[-1]
 
 
-def test_a_quick_run_and_a_part_of_the_benchmarks_write_no_page(tmp_path: Path) -> None:
-    """The tables of a page come from one whole run."""
-    page = tmp_path / "page.md"
-    page.write_text(PAGE)
-    program = "from benchmarks import __main__, growth; growth.run = lambda *args: []; __main__.main({})"
-    for options in (["--quick", "growth"], ["growth"]):
-        done = run("-c", program.format([*options, "--write", str(page)]))
-        assert "is left as it is" in done.stderr
+WRITING = """
+import sys
+from pathlib import Path
+from benchmarks import __main__, growth, imports, page
+from benchmarks.harness import NotHereError, Row
+page.PAGE, page.RESULTS = Path("{directory}", "page.md"), Path("{directory}", "results.json")
+page.HEADLINES = ("one", "two | bars")
+def second(effort, peers):
+    yield Row("two | bars", 1, "µs", must=1, goal=0.5)
+    raise NotHereError("not installed: node")
+growth.run = lambda *args: [Row("one", 3, "ms", must=2, goal=1, note="to none; others"), Row("another", 1)]
+imports.run = second
+__main__.BENCHMARKS = ("growth", "imports")
+__main__.main(sys.argv[1:])
+"""
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Path:
+    """Return a page with a table to replace."""
+    path = tmp_path / "page.md"
+    path.write_text(PAGE)
+    return path
+
+
+def test_a_quick_run_and_a_part_of_the_benchmarks_write_nothing(page: Path) -> None:
+    """The results come from one whole run."""
+    for options in (["--quick"], ["growth"]):
+        done = run("-c", WRITING.format(directory=page.parent), "--write", *options)
+        assert "nothing is written: this takes a run of all benchmarks without --quick" in done.stderr
     assert page.read_text() == PAGE
+    assert list(page.parent.iterdir()) == [page]
 
 
-def test_a_whole_run_writes_the_tables_and_all_that_is_missed_into_the_page(tmp_path: Path) -> None:
-    """The prose outside of the marks stays; the section has each row, each missed target, and no name of the machine."""
-    page = tmp_path / "page.md"
-    page.write_text(PAGE)
-    program = dedent("""
-        import sys
-        from benchmarks import __main__, growth, imports
-        from benchmarks.harness import NotHereError, Row
-        def second(effort, peers):
-            yield Row("two | bars", 1, "µs", must=1, goal=0.5)
-            raise NotHereError("not installed: node")
-        growth.run = lambda *args: [Row("one", 3, must=2, goal=1)]
-        imports.run = second
-        __main__.BENCHMARKS = ("growth", "imports")
-        __main__.main(["--write", sys.argv[1]])
-    """)
-    run("-c", program, str(page))
-    text = page.read_text()
-    before, _, rest = text.partition("<!-- begin: written by make bench -->")
-    section, _, after = rest.partition("<!-- end: written by make bench -->")
+def test_a_whole_run_writes_its_rows_as_json_and_a_table_into_the_page(page: Path) -> None:
+    """The prose outside of the marks stays, the table has the chosen rows, and the machine is not named."""
+    run("-c", WRITING.format(directory=page.parent), "--write")
+    written = json.loads((page.parent / "results.json").read_text())
+    keys = ("benchmark", "name", "measured", "unit", "must", "goal")
+    assert [[row[key] for key in keys] for row in written["rows"]] == [
+        ["growth", "one", 3, "ms", 2, 1],
+        ["growth", "another", 1, "×", None, None],  # noqa: RUF001  # the sign of multiplication is meant
+        ["imports", "two | bars", 1, "µs", 1, 0.5],
+        ["imports", "imports", None, "×", None, None],  # noqa: RUF001  # as above
+    ]
+    assert platform.node() not in json.dumps(written)
+    before, _, rest = page.read_text().partition("<!-- last run -->")
+    section, _, after = rest.partition("<!-- end -->")
     assert (before, after) == ("# Title\n\n", "\n\nProse.\n")
-    assert "old" not in section
-    assert "### Missed: must\n\n- one: 3 ×, the must is 2\n" in section  # noqa: RUF001  # the sign is meant
-    assert "### Missed: goal\n\n- one: 3 ×, the goal is 1\n- two \\| bars: 1 µs, the goal is 0.5\n" in section  # noqa: RUF001  # as above
-    assert "### Not measured\n\n- imports: not installed: node\n" in section
-    assert "| two \\| bars | 1 | 0.5 | 1 µs | must met, goal missed |" in section
-    assert "with " in section.splitlines()[2]
+    assert [line for line in section.splitlines() if line.startswith(("| one", "| two", "| another", "- "))] == [
+        "| one | 3 ms | **2** | **1** | to none |",
+        "| two \\| bars | 1 µs | 1 | **0.5** |  |",
+        "- one: 3 ms, must 2",
+    ]
+    assert "4 rows: 1 above the must, 2 above the goal, 1 without a number." in section
 
 
-def test_the_page_of_the_project_has_a_section_to_write() -> None:
-    """`make bench` finds its marks in docs/performance.md."""
-    program = "from benchmarks.page import written; print(written(open('docs/performance.md').read(), {}, []))"
-    assert "### Missed: must\n\n- none\n" in run("-c", program).stdout
+def test_the_table_of_the_page_equals_the_results() -> None:
+    """`make bench` writes both, so the table is not edited by hand."""
+    results = json.loads(RESULTS.read_text())
+    assert written(PERFORMANCE.read_text(), results) == PERFORMANCE.read_text()
+    assert {row["name"] for row in results["rows"]} >= set(HEADLINES)
+
+
+@pytest.mark.parametrize("name", ["performance"])
+def test_the_pages_on_costs_and_promises_are_short(name: str) -> None:
+    """Each has at most 600 words, with its table. All other numbers are in the results."""
+    assert len((ROOT / "docs" / f"{name}.md").read_text().split()) <= 600
 
 
 def test_a_long_session_has_as_many_entries_as_the_row_says() -> None:

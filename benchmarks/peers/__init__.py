@@ -1,1 +1,1 @@
-"""Other hook systems, each measured in an environment of its own (`make bench-peers`)."""
+"""Other hook systems, each measured in an environment of its own (`python -m checks.peers`)."""
