@@ -208,7 +208,7 @@ def test_the_table_of_the_page_equals_the_results() -> None:
     assert {row["name"] for row in results["rows"]} >= set(HEADLINES)
 
 
-@pytest.mark.parametrize("name", ["performance"])
+@pytest.mark.parametrize("name", ["performance", "reliability"])
 def test_the_pages_on_costs_and_promises_are_short(name: str) -> None:
     """Each has at most 600 words, with its table. All other numbers are in the results."""
     assert len((ROOT / "docs" / f"{name}.md").read_text().split()) <= 600

@@ -1,4 +1,4 @@
-"""Run the matrix: `make chaos`, or a part of it: `make chaos ARGS="--only 'segfaults/gate/inline/asyncio/host'"`."""
+"""Run the matrix: `python -m checks.chaos`; a part: `… --only 'segfaults/gate/inline/asyncio/host'`."""
 
 from __future__ import annotations
 
@@ -12,19 +12,18 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from chaos.cells import Cell, chosen, matrix, tenth
-from chaos.page import page
+from chaos.page import write
 from chaos.version import version
 from chaos.workers import run_all
 
 ROOT = Path(__file__).parent.parent.parent
-PAGE = ROOT / "docs" / "reliability.md"
 RESULTS = ROOT / ".bench" / "chaos.jsonl"
 # Cells between two lines about the time that is left.
 OFTEN = 200
 
 
 def main() -> int:
-    """Run the wanted cells, print those that are red, and write the page when the whole matrix has run."""
+    """Run the wanted cells, print those that are red, and write results and page when the whole matrix has run."""
     args = _arguments()
     cells = _wanted(args)
     results = _read(cells, args.file) if args.resume else {}
@@ -49,8 +48,8 @@ def main() -> int:
         for result in run_all([cell for cell in todo if results[cell.name]["wrong"]], 1):
             print("alone:")
             results[result["cell"]] = _note(result, file, verbose=True)
-    if args.page or len(results) == len(matrix()):
-        PAGE.write_text(page(results, version))
+    if len(results) == len(matrix()):
+        write(results, version)
     red = [result for result in results.values() if result["wrong"]]
     took = time.monotonic() - began
     print(f"{len(cells)} cells of {len({cell.fault for cell in cells})} faults in {took:.0f} s: {len(red)} red")
@@ -67,11 +66,10 @@ def _note(result: dict[str, Any], file: TextIO, *, verbose: bool) -> dict[str, A
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="make chaos")
+    parser = argparse.ArgumentParser(prog="python -m checks.chaos")
     parser.add_argument("--only", action="append", default=[], metavar="CELL", help="a cell, a fault or a pattern")
     parser.add_argument("--tenth", metavar="SEED", help="a tenth of the cells, another one for another seed")
     parser.add_argument("--resume", action="store_true", help="go on where the last run stopped")
-    parser.add_argument("--page", action="store_true", help="write docs/reliability.md also after a part of the cells")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)) + 1)
     parser.add_argument("--file", type=Path, default=RESULTS, help="the results, a JSON object a line")
     return parser.parse_args()
@@ -107,7 +105,7 @@ def _print(result: dict[str, Any], *, verbose: bool) -> None:
         print(f"RED {result['cell']}: {result['outcome']} after {result['seconds']} s")
         for line in result["wrong"]:
             print(f"    {line}")
-        print(f"    again: make chaos ARGS=\"--only '{result['cell']}'\"", flush=True)
+        print(f"    again: python -m checks.chaos --only '{result['cell']}'", flush=True)
     elif verbose:
         print(f"{result['cell']}: {result['outcome']} after {result['seconds']} s", flush=True)
 

@@ -1,92 +1,107 @@
-"""Writes docs/reliability.md: the table of faults, with the outcomes of a run."""
+"""Writes the outcomes of all faults into `results.json`, and their numbers into docs/reliability.md."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
-from chaos.cells import BACKENDS, KINDS, MODES, PLACES, Cell, matrix
-from chaos.faults import FAMILIES, FAULTS
+from chaos.cells import BACKENDS, KINDS, MODES, PLACES, Cell
+from chaos.faults import FAMILIES
 from chaos.faults.fault import Fault
 
-COLUMNS = [(mode, place) for mode in MODES for place in PLACES]
-_TITLES = {"wrapped": "wrapped tool", "host": "host", "server": "server"}
-_HEAD = """\
-# Reliability
-
-{summary}
-
-`make chaos` breaks a hook in {faults} ways and writes this page. Each fault runs in four kinds of handlers (a gate, a
-rewriter, a handler of results, an observer), inside of the agent and in a process of its own, on asyncio and trio, and
-in three places: a wrapped tool of another program, the host (`agent-hooks run`), and the resident server behind a
-bridge, which runs on asyncio. That makes {cells:,} cells. Each cell makes five calls: one that meets the fault, one that
-another hook forbids, one that the broken hook forbids, and two without harm. In each cell, these promises hold:
-
-1. No forbidden call runs, neither the one that meets the fault nor a later one.
-2. No result is lost: the result of each tool that ran reaches the agent.
-3. The agent goes on: each call gets a result, and the calls without harm run.
-4. The agent ends in order, without a traceback and without a process that stays.
-
-No process survives some of these faults inside of it. The last column names them, with the reason. There, the first
-promise alone holds for a hook inside of the agent. A hook in a process of its own keeps all four.
-
-- **holds**: the failure stays with its call. The call is blocked, or goes on without the broken handler. Later calls are
-  judged.
-- **closed**: the failure stays with its call, and the broken hook blocks the later calls that it judges.
-- **interrupted**: a rewriter has no deadline, so its call waits until the person interrupts it. The call does not run.
-- **restarted**: the server ends. Its client denies the call, and starts a new server for the next event. A process of its
-  own judges an event that decides nothing again.
-- **denied**: the server does not answer any more. Its client denies every call until `agent-hooks serve --stop`.
-- **ends**: the agent itself ends. No later call runs. The session file has the calls and results until then.
-- **hangs**: the agent waits until it is killed. No call runs meanwhile.
-
-Where the kinds of handlers differ, the cell names those that do. The command that repeats one cell is
-`make chaos ARGS="--only 'FAULT/gate/inline/asyncio/host'"`.
-"""
+PAGE = Path(__file__).parent.parent.parent / "docs" / "reliability.md"
+RESULTS = Path(__file__).parent / "results.json"
+BEGIN, END = "<!-- last run -->", "<!-- end -->"
 
 
-def page(results: Mapping[str, Mapping[str, Any]], version: Callable[[str], str]) -> str:
-    """Return the page; `results`: those of a run, by the names of the cells; `version`: that of a fault's cells now."""
-    parts = [_HEAD.format(summary=_summary(results, version), faults=len(FAULTS), cells=len(matrix()))]
-    for family, faults in FAMILIES.items():
-        heads = "".join(f" {mode}: {_TITLES[place]} |" for mode, place in COLUMNS)
-        parts.append(f"\n## {family}\n\n| fault |{heads} where no process survives |\n|{'---|' * (len(COLUMNS) + 2)}\n")
-        parts += [_row(fault, results) for fault in faults]
-    return "".join(parts)
+def write(results: Mapping[str, Mapping[str, Any]], version: Callable[[str], str]) -> None:
+    """Write a run of all cells.
+
+    `results` has a result by the name of each cell. `version` returns the present version of the code for a fault.
+    """
+    run = run_of(results, version)
+    faults = ",\n".join(json.dumps(fault) for fault in run["faults"])
+    head = json.dumps({**run, "faults": []}).removesuffix("[]}")
+    RESULTS.write_text(f"{head}[\n{faults}\n]}}\n")
+    PAGE.write_text(written(PAGE.read_text(), run))
 
 
-def _summary(results: Mapping[str, Mapping[str, Any]], version: Callable[[str], str]) -> str:
-    """Return the first sentence of the page: how many cells ran, how many of them are red, and on which days."""
-    days = sorted({result["day"] for result in results.values()})
-    span = f", {' to '.join(dict.fromkeys([days[0], days[-1]]))}" if days else ""
-    red = sum(bool(result["wrong"]) for result in results.values())
-    older = sum(result["version"] != version(cell.partition("/")[0]) for cell, result in results.items())
-    others = f" {older:,} ran on an older version of the code." if older else ""
-    return f"**{len(results):,} of {len(matrix()):,} cells have run{span}; {red:,} are red.**{others}"
+def run_of(results: Mapping[str, Mapping[str, Any]], version: Callable[[str], str]) -> dict[str, Any]:
+    """Return the days and the numbers of a run, and for each fault its outcomes by mode and place.
+
+    `no_process_survives` is the reason, and is empty if the agent's process survives the fault everywhere.
+    """
+    return {
+        "days": sorted({result["day"] for result in results.values()}),
+        "cells": len(results),
+        "red": sum(bool(result["wrong"]) for result in results.values()),
+        "on_older_code": sum(result["version"] != version(cell.partition("/")[0]) for cell, result in results.items()),
+        "faults": [
+            {
+                "family": family,
+                "fault": fault.name,
+                **{mode: {place: _words(fault, mode, place, results) for place in PLACES} for mode in MODES},
+                "no_process_survives": reason(fault),
+            }
+            for family, faults in FAMILIES.items()
+            for fault in faults
+        ],
+    }
 
 
-def _row(fault: Fault, results: Mapping[str, Mapping[str, Any]]) -> str:
-    cells = "".join(f" {_words(fault, mode, place, results)} |" for mode, place in COLUMNS)
-    return f"| {fault.name} |{cells} {note(fault)} |\n"
+def written(page: str, run: Mapping[str, Any]) -> str:
+    """Return a page with the table of a run between its marks."""
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"the page has no table to replace: it lacks {BEGIN} or {END}")
+    return f"{before}{BEGIN}\n\n{_section(run)}\n\n{END}{after}"
 
 
-def note(fault: Fault) -> str:
-    """Return the last column: the reason, and the backend, kind or place that it is limited to."""
+def reason(fault: Fault) -> str:
+    """Return why no process survives a fault, and the backend, kind or place that this is limited to."""
     if not fault.ends:
         return ""
     limits = {part for pattern in fault.where for part in pattern.split("/")} - {"*", "inline", "wrapped"}
     return f"{fault.ends} ({', '.join(sorted(limits))})" if limits else fault.ends
 
 
+def _section(run: Mapping[str, Any]) -> str:
+    days = " to ".join(dict.fromkeys([run["days"][0], run["days"][-1]]))
+    faults = run["faults"]
+    families = {family: [fault for fault in faults if fault["family"] == family] for family in FAMILIES}
+    return "\n".join(
+        [
+            f"{days}: {run['cells']:,} cells, {run['red']:,} red. {run['on_older_code']:,} ran on older code.",
+            "",
+            "| faults | all | inside | own process | not survived |",
+            "|---|---|---|---|---|",
+            *(_line(family, members) for family, members in families.items()),
+            _line("all", faults),
+        ]
+    )
+
+
+def _line(name: str, faults: list[Mapping[str, Any]]) -> str:
+    lost = sum(bool(fault["no_process_survives"]) for fault in faults)
+    inside = sum(_is_green(fault["inline"]) and not fault["no_process_survives"] for fault in faults)
+    own = sum(_is_green(fault["process"]) for fault in faults)
+    return f"| {name} | {len(faults)} | {inside} | {own} | {lost} |"
+
+
+def _is_green(places: Mapping[str, str]) -> bool:
+    return not any("RED" in words for words in places.values())
+
+
 def _words(fault: Fault, mode: str, place: str, results: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the outcomes of the cells of one fault, mode and place."""
+    """Return the usual outcome of a fault in a mode and a place, and the handlers with another outcome."""
     outcomes: dict[str, list[tuple[str, str]]] = {}
     for backend in BACKENDS if place != "server" else BACKENDS[:1]:
         for kind in KINDS:
-            if result := results.get(Cell(fault.name, kind, mode, backend, place).name):
-                outcomes.setdefault("RED" if result["wrong"] else result["outcome"], []).append((backend, kind))
-    if len(outcomes) < 2:
-        return next(iter(outcomes), "not run")
+            result = results[Cell(fault.name, kind, mode, backend, place).name]
+            outcomes.setdefault("RED" if result["wrong"] else result["outcome"], []).append((backend, kind))
     usual = max(outcomes, key=lambda word: len(outcomes[word]))
     others = [f"{_names(where, place)} {word}" for word, where in outcomes.items() if word != usual]
     return "; ".join([usual, *others])

@@ -1,10 +1,9 @@
-"""A sample of the matrix, its verdicts, and its page; `make chaos` runs all of it."""
+"""A sample of the matrix, its verdicts, and its page; `python -m checks.chaos` runs all of it."""
 
 from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,16 +11,17 @@ from typing import Any
 
 import pytest
 
+import chaos.page
 from chaos.cells import KINDS, MODES, PLACES, Cell, chosen, matrix, tenth
 from chaos.faults import FAMILIES, FAULTS
 from chaos.hook_file import broken_hook
-from chaos.page import note, page
+from chaos.page import PAGE, RESULTS, reason, write, written
 from chaos.verdict import Observation, judge
 from chaos.version import version
 from chaos.workers import run_all
 from support import PATIENCE, ROOT
 
-PAGE = ROOT / "docs" / "reliability.md"
+RUN = json.loads(RESULTS.read_text())
 SAMPLE = (
     "raises an Exception/gate/inline/asyncio/wrapped",
     "leaves a cancelled scope open/observer/inline/trio/wrapped",
@@ -153,39 +153,45 @@ def test_a_host_that_a_person_interrupts_ends_in_order(code: int) -> None:
 
 
 @pytest.mark.behaviour("K1")
-def test_the_page_and_the_table_of_faults_agree() -> None:
-    """Each fault has one row, in the same order, with its reason; `make chaos` writes the page."""
-    rows = [row for row in PAGE.read_text().splitlines() if row.startswith("| ") and not row.startswith("| fault |")]
-    found = [(row.split(" | ")[0].removeprefix("| "), row.rsplit("|", 2)[1].strip()) for row in rows]
-    assert found == [(fault.name, note(fault)) for fault in FAULTS.values()], "run: make chaos"
+def test_the_results_and_the_table_of_faults_agree() -> None:
+    """Each fault has its outcomes, in the same order, and its reason."""
+    found = [(row["family"], row["fault"], row["no_process_survives"]) for row in RUN["faults"]]
+    wanted = [(family, fault.name, reason(fault)) for family, faults in FAMILIES.items() for fault in faults]
+    assert found == wanted, "run: python -m checks.chaos"
+    assert RUN["cells"] == len(matrix())
 
 
-def test_the_page_has_the_words_around_its_table() -> None:
-    """The text comes from the same program as the table."""
-    text, summary = page({}, version), re.compile(r"^\*\*.* are red\.\*\*.*$", re.MULTILINE)
-    written = PAGE.read_text()
-    assert summary.sub("", written.partition("\n## ")[0]) == summary.sub("", text.partition("\n## ")[0]), (
-        "run: make chaos"
-    )
-    assert re.findall(r"^## (.*)$", PAGE.read_text(), re.MULTILINE) == list(FAMILIES)
-
-
-def test_the_first_line_tells_how_many_cells_ran_how_many_are_red_and_when() -> None:
-    """The cells of an older version of the code are counted too."""
-    green = {"outcome": "holds", "wrong": [], "day": "2026-11-23", "version": "new"}
-    cells = [cell.name for cell in matrix()[:3]]
-    results = dict.fromkeys(cells, green)
-    of = f"of {len(matrix()):,} cells have run"
-    assert page(results, lambda fault: "new").splitlines()[2] == f"**3 {of}, 2026-11-23; 0 are red.**"
-    results[cells[0]] = {**green, "wrong": ["lost"], "day": "2026-11-22", "version": "old"}
-    text = f"**3 {of}, 2026-11-22 to 2026-11-23; 1 are red.** 1 ran on an older version of the code."
-    assert page(results, lambda fault: "new").splitlines()[2] == text
-    assert page({}, version).splitlines()[2] == f"**0 {of}; 0 are red.**"
-
-
-def test_the_page_has_no_red_cell() -> None:
+def test_the_results_have_no_red_cell() -> None:
     """A red cell is a bug."""
-    assert "RED" not in PAGE.read_text()
+    assert RUN["red"] == 0
+    assert "RED" not in RESULTS.read_text()
+
+
+def test_the_table_of_the_page_equals_the_results() -> None:
+    """`python -m checks.chaos` writes both, so the table is not edited by hand."""
+    assert written(PAGE.read_text(), RUN) == PAGE.read_text()
+
+
+def test_a_whole_run_writes_its_outcomes_and_their_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kinds with another outcome are named. Red cells, and cells that ran on older code, are counted."""
+    monkeypatch.setattr(chaos.page, "PAGE", tmp_path / "page.md")
+    monkeypatch.setattr(chaos.page, "RESULTS", tmp_path / "results.json")
+    chaos.page.PAGE.write_text("# Title\n\n<!-- last run -->\nold\n<!-- end -->\n\nProse.\n")
+    green = {"outcome": "holds", "wrong": [], "day": "2026-11-23", "version": "new"}
+    results: dict[str, dict[str, Any]] = {cell.name: green for cell in matrix()}
+    name = "raises an Exception/{}".format
+    results[name("gate/inline/trio/host")] = {**green, "outcome": "closed", "day": "2026-11-22", "version": "old"}
+    results[name("observer/inline/asyncio/server")] = {**green, "wrong": ["lost"]}
+    write(results, lambda fault: "new")
+    run = json.loads(chaos.page.RESULTS.read_text())
+    inline = {"wrapped": "holds", "host": "holds; gate on trio closed", "server": "holds; observer RED"}
+    assert run["faults"][0]["inline"] == inline
+    assert run["faults"][1]["inline"] == dict.fromkeys(PLACES, "holds")
+    text = chaos.page.PAGE.read_text()
+    assert "\n2026-11-22 to 2026-11-23: 9,200 cells, 1 red. 1 ran on older code.\n" in text
+    assert "\n| It raises | 33 | 31 | 33 | 1 |\n" in text
+    assert "old\n" not in text
+    assert text.endswith("<!-- end -->\n\nProse.\n")
 
 
 # ---- the command
