@@ -16,6 +16,7 @@ from mkdocs.structure.files import File, Files  # type: ignore[import-not-found]
 ROOT = Path(__file__).parent.parent
 # File of the repository → page of the site.
 _PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "CONTRIBUTING.md", "CHANGELOG.md": "CHANGELOG.md"}
+_DATA = ("settings.example.json", "benchmarks/results.json", "tests/chaos/results.json")
 _LINK = re.compile(r"(\]\()(?!\w+:|#)([^)#\s]+)")
 _FENCE = re.compile(r"^```(\w+) file=(\S+)$", re.MULTILINE)
 _KINDS = {".py": "python", ".json": "json"}
@@ -34,7 +35,7 @@ def on_files(files: Files, config: Any) -> Files:
     """Add the pages that are made of files outside of docs/."""
     for source, page in _PAGES.items():
         files.append(File.generated(config, page, content=_with_moved_links((ROOT / source).read_text(), "", page)))
-    for example in sorted({*ROOT.glob("examples/**/*.py"), ROOT / "settings.example.json"}):
+    for example in sorted({*ROOT.glob("examples/**/*.py"), *(ROOT / name for name in _DATA)}):
         name = example.relative_to(ROOT).as_posix()
         fence = f"```{_KINDS[example.suffix]}\n{example.read_text()}```\n"
         files.append(File.generated(config, f"{name}.md", content=f"# {name}\n\n{fence}"))
