@@ -81,7 +81,7 @@ def _need_client() -> None:
     if str(TESTS) not in sys.path:
         sys.path.append(str(TESTS))
     if not importlib.import_module("clients.installing").PACKAGES[AGENT].path(peer_runs.HOME / "clients").exists():
-        raise NotHereError("not installed: Claude Code (PYTHONPATH=tests python -m clients.installing)")
+        raise NotHereError("not installed: Claude Code (python -m checks.agents)")
 
 
 @contextmanager

@@ -129,7 +129,7 @@ def test_a_client_that_is_not_installed_is_a_row_that_says_so() -> None:
         __main__.main(["--quick", "--json", "bridge"])
     """)
     (row,) = rows_of("-c", program).values()
-    assert row["verdict"] == "not installed: Claude Code (PYTHONPATH=tests python -m clients.installing)"
+    assert row["verdict"] == "not installed: Claude Code (python -m checks.agents)"
 
 
 @pytest.mark.behaviour("SP2")
