@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
 from msgspec import structs
 
 import agent_hooks
@@ -149,13 +148,11 @@ def test_guards_transformers_and_bridges_do_no_io() -> None:
     assert architecture.io_in(TREE, PURE, READERS) == []
 
 
-@pytest.mark.behaviour("VX9")
 def test_only_the_writers_print() -> None:
     """No text of a hook, a file or a model gets to a terminal by another way, where it could control the terminal."""
     assert [place for place in architecture.prints(TREE) if place.partition(":")[0] not in WRITERS] == []
 
 
-@pytest.mark.behaviour("TW18")
 def test_only_bridges_name_events_and_fields_of_other_agents() -> None:
     """All other modules ask the bridge; readers of transcripts know their agent, and one table has the near misses."""
     bridges = usable_bridges()

@@ -115,7 +115,6 @@ def test_a_server_counts_as_listening_when_it_accepts_connections(tmp_path: Path
     assert run("-c", program, server, str(tmp_path / "socket")).stdout == "connected\n"
 
 
-@pytest.mark.behaviour("SP2")
 def test_a_client_that_is_not_installed_is_a_row_that_says_so() -> None:
     """The row names the command that installs it, and the exit code is 0."""
     program = dedent("""
@@ -132,7 +131,6 @@ def test_a_client_that_is_not_installed_is_a_row_that_says_so() -> None:
     assert row["verdict"] == "not installed: Claude Code (python -m checks.agents)"
 
 
-@pytest.mark.behaviour("SP2")
 def test_each_agent_that_runs_a_command_has_an_entry_to_measure() -> None:
     """The benchmark takes the list of agents from the table of bridges, and runs an entry as its agent does."""
     bridges = command_bridges()
@@ -227,7 +225,6 @@ def test_the_soak_prints_a_slope() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.behaviour("SV8")
 def test_a_part_of_the_soak_prints_its_figures() -> None:
     """Each run has its figures; whether memory is flat takes a longer run."""
     command = [sys.executable, "-m", "benchmarks.soaks", "--part", "200", "--seed", "1", "--json"]

@@ -250,7 +250,6 @@ machine learning has a password
 """
 
 
-@pytest.mark.behaviour("RX1")
 @pytest.mark.parametrize("secret", SECRETS, ids=lambda secret: secret[:20])
 @pytest.mark.parametrize("around", ["{}", "a {} b", '"{}",', "X={}\n", "\x1b[01;31m\x1b[K{}\x1b[m", "é{}é"])
 def test_a_credential_is_hidden_wherever_it_stands(secret: str, around: str) -> None:
@@ -278,7 +277,6 @@ def test_what_only_looks_like_a_credential_stays(text: str) -> None:
     assert findings == ()
 
 
-@pytest.mark.behaviour("RX1")
 @pytest.mark.parametrize("line", NAMED.strip().split("\n"))
 def test_a_value_with_a_secrets_name_is_hidden(line: str) -> None:
     """The name, the signs and the text around the value stay."""
@@ -290,7 +288,6 @@ def test_a_value_with_a_secrets_name_is_hidden(line: str) -> None:
     assert redacted == re.sub(r"(?<=[=\"': >])<([^<>/]+)>", "[redacted named-secret]", line)
 
 
-@pytest.mark.behaviour("RX2")
 @pytest.mark.parametrize("line", NO_VALUES.strip().split("\n"))
 def test_a_placeholder_a_type_or_code_is_no_secret(line: str) -> None:
     """The very same text comes back."""
@@ -334,7 +331,6 @@ def test_which_variables_look_secret(name: str, value: str, secret: bool) -> Non
     assert (value in secret_values({name: value})) is secret
 
 
-@pytest.mark.behaviour("RX3")
 @pytest.mark.parametrize("kind", kinds())
 def test_each_kind_can_be_switched_off(kind: str) -> None:
     """A disabled kind is found nowhere, and the others as before."""
@@ -364,7 +360,6 @@ def test_the_page_lists_every_kind() -> None:
     assert re.findall(r"^\| `([a-z0-9-]+)` \|", page, re.MULTILINE) == sorted(kinds())
 
 
-@pytest.mark.behaviour("RX2")
 def test_hashes_and_identifiers_are_no_secrets() -> None:
     """50,000 of them, as lock files, logs and manifests write them."""
     random = Random(5)
@@ -393,7 +388,6 @@ def test_hashes_and_identifiers_are_no_secrets() -> None:
     assert findings == ()
 
 
-@pytest.mark.behaviour("RX2")
 def test_the_standard_library_holds_nothing_but_examples() -> None:
     """Only passwords in the URLs of examples are found, as before, and the word behind one `authorization`."""
     found = []
@@ -496,7 +490,6 @@ PIECES = [
 TEXTS = st.lists(st.sampled_from(PIECES) | st.text(string.printable, max_size=12), max_size=8).map("".join)
 
 
-@pytest.mark.behaviour("RX1")
 @given(TEXTS)
 def test_redacting_again_changes_nothing(text: str) -> None:
     """A mark is no secret, and makes no secret of the text beside it."""
@@ -523,14 +516,12 @@ def _by_every_rule(each: Redactor, text: str) -> tuple[Secret, ...]:
     return search.secrets()
 
 
-@pytest.mark.behaviour("RR2")
 @given(TEXTS | TEXTS.map(lambda text: text + "x = y\n" * 500))
 def test_a_rule_that_is_left_out_would_have_found_nothing(text: str) -> None:
     """A text is searched as if each rule were tried on it."""
     assert FULL.redact(text)[1] == _by_every_rule(FULL, text)
 
 
-@pytest.mark.behaviour("RR2")
 def test_in_files_too_a_rule_that_is_left_out_would_have_found_nothing() -> None:
     """A sample of the standard library, each file with a secret in its middle."""
     secrets = list(SECRETS)
@@ -701,7 +692,6 @@ class AnyTool(EchoTool):
         """Do nothing."""
 
 
-@pytest.mark.behaviour("RX4")
 @pytest.mark.parametrize(
     ("tool", "input", "disk", "asked"),
     [
@@ -774,7 +764,6 @@ async def test_marks_are_no_concern_without_redaction() -> None:
         assert not output.is_error
 
 
-@pytest.mark.behaviour("RX5")
 async def test_the_texts_of_hooks_are_redacted() -> None:
     """A message that is sent, the text of a `Continue`, the reason of a cancel, and a failure with its traceback."""
 
@@ -803,7 +792,6 @@ async def test_the_texts_of_hooks_are_redacted() -> None:
     assert "no [redacted github-token]" in error.error
 
 
-@pytest.mark.behaviour("RR1")
 @pytest.mark.parametrize(
     ("args", "code"),
     [
@@ -831,7 +819,6 @@ def test_the_error_of_a_hook_that_fails_to_load_is_redacted(
     assert "[redacted url-password]" in shown
 
 
-@pytest.mark.behaviour("RR1")
 async def test_the_error_of_a_reload_is_redacted(tmp_path: Path) -> None:
     """The gate of a hook that fails to load, and the outcome of a reload, hold no secret of its exception."""
     broken = tmp_path / "broken.py"
@@ -847,7 +834,6 @@ async def test_the_error_of_a_reload_is_redacted(tmp_path: Path) -> None:
     assert "[redacted url-password]" in failed.error
 
 
-@pytest.mark.behaviour("RX6")
 def test_the_file_of_a_cut_output_is_redacted(command: Command) -> None:
     """For any tool, the program's output is redacted while it is written."""
     (command.project / "secret").write_text(f"token {GITHUB}\n")
@@ -859,7 +845,6 @@ def test_the_file_of_a_cut_output_is_redacted(command: Command) -> None:
     assert GITHUB not in text
 
 
-@pytest.mark.behaviour("RX6")
 @given(st.sampled_from([*SECRETS, *VALUES.values()]), st.data())
 def test_a_stream_shows_no_half_of_a_secret(secret: str, data: Any) -> None:
     """The pieces may be cut anywhere, also within a character."""

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from test_behaviours import NEVER, name_of
-
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "security.md"
 NAMED = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 HEADING = "| promise | tests |"
+NEVER = {"skip", "xfail"}
 
 
 def promises(text: str) -> list[str]:
@@ -27,6 +26,12 @@ def promises(text: str) -> list[str]:
 def without_a_test(text: str) -> list[str]:
     """Return the promises that name no test."""
     return [line for line in promises(text) if not NAMED.search(line)]
+
+
+def name_of(mark: ast.expr) -> str:
+    """Return `skip` for `pytest.mark.skip` and `pytest.mark.skip(…)`."""
+    text = ast.unparse(mark.func if isinstance(mark, ast.Call) else mark)
+    return text.removeprefix("pytest.mark.")
 
 
 @cache

@@ -36,7 +36,6 @@ def test_milliseconds_become_seconds_and_null_means_no_limit(home: Path, project
     assert (settings.hook_timeout, settings.tool_call_timeout) == (None, 1.5)
 
 
-@pytest.mark.behaviour("L16")
 def test_hooks_of_both_files_apply_and_of_a_single_value_the_projects_counts(home: Path, project: Path) -> None:
     """The agent home's hooks come first; the project's timeout wins, null included."""
     write(home, {"hooks": ["a.py"], "hookTimeout": 1000, "toolCallTimeout": 2000})
@@ -47,7 +46,6 @@ def test_hooks_of_both_files_apply_and_of_a_single_value_the_projects_counts(hom
 
 
 @pytest.mark.anyio
-@pytest.mark.behaviour("L16")
 async def test_hooks_of_both_settings_files_are_loaded_in_that_order(home: Path, project: Path) -> None:
     """The loader gets both lists."""
     for directory, name in ((home, "first.py"), (project, "second.py")):
@@ -64,7 +62,6 @@ def test_one_directory_that_is_home_and_project_is_read_once(home: Path) -> None
     assert load_settings(cwd=home, home=home).hooks == (str(home / ".agent/a.py"),)
 
 
-@pytest.mark.behaviour("L9")
 def test_configured_paths_are_resolved_by_their_first_character(home: Path, project: Path) -> None:
     """`~` is home, `~user` that user's home, a relative path starts at its settings file, an absolute one stays."""
     user = pwd.getpwuid(os.getuid())
@@ -79,7 +76,6 @@ def test_configured_paths_are_resolved_by_their_first_character(home: Path, proj
     )
 
 
-@pytest.mark.behaviour("L9")
 def test_without_a_given_home_the_tilde_is_the_users(home: Path, project: Path) -> None:
     """`~` follows $HOME."""
     write(project, {"hooks": ["~/h.py"]})
@@ -95,7 +91,6 @@ def test_a_relative_home_counts_from_the_current_directory(
     assert resolve_path("~/h.py", base=project, home=home.name) == str(home / "h.py")
 
 
-@pytest.mark.behaviour("L9")
 def test_a_home_of_nobody_is_an_error_that_names_file_and_key(home: Path, project: Path) -> None:
     """`~nosuchuser` is not taken for a directory of that name."""
     path = write(project, {"hooks": ["a.py", "~no-such-user-here/h.py"]})
@@ -136,7 +131,6 @@ def test_what_is_not_json_is_an_error_with_its_line(home: Path, project: Path, t
     assert str(caught.value).startswith(f"{path}:{line}: is not JSON")
 
 
-@pytest.mark.behaviour("L16")
 @pytest.mark.parametrize(
     ("content", "parts"),
     [
@@ -179,7 +173,6 @@ def test_unknown_keys_and_wrong_types_name_file_key_expected_and_found(
         assert part in str(caught.value)
 
 
-@pytest.mark.behaviour("NB4")
 @pytest.mark.parametrize(
     "text", ['{"hooks": ["gate.py"], "hooks": []}', '{"trust": {"required": true, "\\u0072equired": false}}']
 )
@@ -191,7 +184,6 @@ def test_a_key_that_stands_twice_is_an_error(home: Path, project: Path, text: st
     assert str(path) in str(caught.value)
 
 
-@pytest.mark.behaviour("NB5")
 @pytest.mark.parametrize("path", ["x/" * 100_000 + "a.py", "x" * 5000])
 async def test_a_path_that_is_too_long_is_an_error(home: Path, project: Path, path: str) -> None:
     """No system has a file there; it is neither searched for, nor shown whole."""
@@ -203,7 +195,6 @@ async def test_a_path_that_is_too_long_is_an_error(home: Path, project: Path, pa
     assert "is longer than any path can be" in loaded.errors[0].error
 
 
-@pytest.mark.behaviour("D11")
 @pytest.mark.parametrize("key", ["hookTimeout", "toolCallTimeout"])
 @pytest.mark.parametrize("value", [0, -1, 0.0, -0.5, "3", False])
 def test_a_deadline_that_cannot_be_one_is_an_error_that_names_the_setting(
@@ -217,7 +208,6 @@ def test_a_deadline_that_cannot_be_one_is_an_error_that_names_the_setting(
         assert part in str(caught.value)
 
 
-@pytest.mark.behaviour("D11")
 @pytest.mark.parametrize("value", [0, -1, math.nan, math.inf, "30", True, [30]])
 @pytest.mark.parametrize("name", ["timeout", "tool_call_timeout"])
 def test_a_runner_refuses_a_deadline_that_cannot_be_one(project: Path, name: str, value: Any) -> None:
@@ -227,7 +217,6 @@ def test_a_runner_refuses_a_deadline_that_cannot_be_one(project: Path, name: str
         HookRunner([], cwd=project, **wrong)
 
 
-@pytest.mark.behaviour("D11")
 def test_null_means_no_deadline(project: Path) -> None:
     """`None` stays `None`."""
     assert check_timeout(None, "x") is None

@@ -119,7 +119,6 @@ def test_each_text_for_the_model_goes_where_the_row_of_its_event_says(name: str)
     assert ("additionalContext" in said.get("hookSpecificOutput", {})) == takes
 
 
-@pytest.mark.behaviour("EN1")
 @pytest.mark.parametrize(
     ("text", "printed"),
     [

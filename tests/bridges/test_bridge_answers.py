@@ -68,7 +68,6 @@ def happenings(name: str) -> list[Happening]:
 @pytest.mark.parametrize("name", NAMES)
 @given(st.data(), verdicts)
 @settings(max_examples=100, deadline=None)
-@pytest.mark.behaviour("CX10")
 def test_an_answer_has_no_other_words(name: str, data: st.DataObject, verdict: Verdict) -> None:
     """It is one JSON object in UTF-8, of the keys that the event's row has; a block and a question deny."""
     bridge = bridge_of(name)

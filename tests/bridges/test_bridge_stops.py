@@ -53,7 +53,6 @@ def stops_at(command: str, path: str = "hook.py") -> LoadedHook:
     )
 
 
-@pytest.mark.behaviour("AN1", "AN13")
 async def test_a_stop_denies_the_call_and_each_later_call_until_the_next_prompt() -> None:
     """Also where the agent goes on; no hook judges the later calls."""
     judged: list[str] = []
@@ -67,14 +66,12 @@ async def test_a_stop_denies_the_call_and_each_later_call_until_the_next_prompt(
     assert judged == ["one", "two", "four"]
 
 
-@pytest.mark.behaviour("AN13")
 async def test_a_stop_is_about_one_session() -> None:
     """Another session of the same server goes on."""
     happenings = [asked("two"), asked("three", session_id="another")]
     assert (await verdicts(stops_at("two"), happenings=happenings))[1] == Verdict()
 
 
-@pytest.mark.behaviour("AN2")
 async def test_a_stop_beats_a_question_and_a_rewrite_there_too() -> None:
     """The verdict has neither."""
 
@@ -88,7 +85,6 @@ async def test_a_stop_beats_a_question_and_a_rewrite_there_too() -> None:
     assert verdict.block == verdict.stop
 
 
-@pytest.mark.behaviour("AN4", "AN13")
 async def test_a_stop_from_a_result_or_a_turn_ends_the_run_after_it() -> None:
     """The result stays, with the changes of other hooks."""
 
@@ -110,7 +106,6 @@ async def test_a_stop_from_a_result_or_a_turn_ends_the_run_after_it() -> None:
     assert later.block is not None
 
 
-@pytest.mark.behaviour("AN9")
 async def test_no_hook_keeps_a_stopped_agent_going() -> None:
     """The person reads which hook wanted it."""
     stop = CLAUDE.decode(PAYLOADS["Stop"])
@@ -120,7 +115,6 @@ async def test_no_hook_keeps_a_stopped_agent_going() -> None:
     assert end.messages == ("the agent stops here, because a hook has stopped the run; more.py wants it to go on",)
 
 
-@pytest.mark.behaviour("AN5")
 async def test_a_text_comes_beside_the_result_which_is_not_replaced() -> None:
     """The agent keeps its own result, and its model gets the text as context."""
     hook = hook_on("tool_result", lambda event, ctx: AddContext("mind the gap"), inline=True)
@@ -130,7 +124,6 @@ async def test_a_text_comes_beside_the_result_which_is_not_replaced() -> None:
     assert answer == {"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": "mind the gap"}}
 
 
-@pytest.mark.behaviour("AN10", "AN11")
 async def test_the_prompt_is_known_and_texts_come_with_it() -> None:
     """A text for a session's start comes with that event, and one for a prompt with the prompt."""
 
@@ -145,7 +138,6 @@ async def test_the_prompt_is_known_and_texts_come_with_it() -> None:
     assert (first.context, second.context) == (("house rules",), ("asked: why?",))
 
 
-@pytest.mark.behaviour("AN11")
 async def test_a_text_that_an_event_cannot_take_waits_for_one_that_can_and_keeps_no_agent_going() -> None:
     """After a compaction the next prompt has the text, and a stop in between does not: the agent would go on."""
     compact = EventsReported(
@@ -162,7 +154,6 @@ async def test_a_text_that_an_event_cannot_take_waits_for_one_that_can_and_keeps
     assert alone.context == ("again",)
 
 
-@pytest.mark.behaviour("AN5")
 async def test_each_file_of_a_patch_adds_its_text() -> None:
     """A text that two parts have in common comes once."""
     codex = open_bridge("codex")
@@ -177,7 +168,6 @@ async def test_each_file_of_a_patch_adds_its_text() -> None:
 STOPPED = Verdict(block="no", stop="the run was stopped: no")
 
 
-@pytest.mark.behaviour("AN13")
 @pytest.mark.parametrize("name", sorted(BRIDGES))
 def test_a_stop_is_beside_a_denial_only_where_the_denial_holds(name: str) -> None:
     """Real runs have shown it in the agents of this table; the others deny, and state the limit."""
@@ -197,7 +187,6 @@ def test_a_stop_is_beside_a_denial_only_where_the_denial_holds(name: str) -> Non
     assert ("stop" in bridge.limits) == (name not in ends)
 
 
-@pytest.mark.behaviour("AN13")
 def test_where_an_event_takes_no_stop_the_person_reads_that_later_calls_are_denied() -> None:
     """After a tool that failed, Claude Code goes on."""
     failure = CLAUDE.decode(PAYLOADS["PostToolUseFailure:Bash"])

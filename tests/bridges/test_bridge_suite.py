@@ -27,7 +27,6 @@ def payloads(name: str) -> Any:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-@pytest.mark.behaviour("B26")
 def test_each_bridge_reads_variables_that_its_agent_sets(name: str) -> None:
     """The file beside this one has the variables that the agent really gave a hook; a new bridge adds its own."""
     check_bridge(open_bridge(name), payloads(name), environment=ENVIRONMENTS[name])
@@ -59,7 +58,6 @@ class Nobody(GeminiCli):
         (Nobody(), "the agent gave no variable GEMINI_PID, which process_variable names"),
     ],
 )
-@pytest.mark.behaviour("B26")
 def test_a_misnamed_variable_is_named(bridge: Bridge, text: str) -> None:
     """Only the environment of the real agent shows it: the sample call of `doctor` sets the variables of the table."""
     check_bridge(bridge, payloads("gemini-cli"))
@@ -101,14 +99,12 @@ class Trusting(GeminiCli):
         (Trusting(), r"no guard protects ~/\.toy-trust\.toml"),
     ],
 )
-@pytest.mark.behaviour("B27")
 def test_a_place_that_no_guard_protects_is_named(bridge: Bridge, text: str) -> None:
     """Otherwise the agent could switch our hooks off by one write."""
     with pytest.raises(AssertionError, match=text):
         check_bridge(bridge, payloads("gemini-cli"))
 
 
-@pytest.mark.behaviour("B27")
 def test_an_agent_that_the_guards_do_not_know_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """The row holds more than the settings: plugins, policies and rules."""
     others = tuple(each for each in AGENT_PLACES if each.agent != "pi")

@@ -76,7 +76,6 @@ async def answer_and_runner(
         return await bridging.answer(happening or asked()), recorded
 
 
-@pytest.mark.behaviour("B5")
 @pytest.mark.parametrize(
     ("hook", "tool", "input", "native"),
     [
@@ -152,7 +151,6 @@ async def test_a_rewrite_into_something_a_guard_denies_is_denied() -> None:
     assert after.blocked
 
 
-@pytest.mark.behaviour("B6")
 async def test_questions_go_to_the_agents_own_prompt_as_one() -> None:
     """The prompt has the question of each gate; without a person, the call is denied."""
 
@@ -168,7 +166,6 @@ async def test_questions_go_to_the_agents_own_prompt_as_one() -> None:
     assert denied.block == "Really?: no person is here to answer (asked by hook.py)"
 
 
-@pytest.mark.behaviour("B7")
 async def test_a_dialog_of_a_gate_becomes_the_agents_own_prompt() -> None:
     """The handler ends at the dialog; the gates after it still judge."""
     ran: list[str] = []
@@ -243,7 +240,6 @@ async def test_other_dialogs_answer_as_when_nobody_is_there() -> None:
 
 
 @pytest.mark.parametrize("status", ["allow", "deny", "ask"])
-@pytest.mark.behaviour("B8")
 async def test_only_permission_ask_allows(status: str) -> None:
     """It settles questions of the runtime and those of the agent."""
 
@@ -283,7 +279,6 @@ async def test_a_result_passes_the_hooks_and_is_redacted(payload: str) -> None:
     assert (await answer(happening=happening)) == Verdict()
 
 
-@pytest.mark.behaviour("LB3")
 async def test_a_message_of_a_hook_to_the_person_is_redacted() -> None:
     """The other agent keeps it in its transcript, beside the results."""
     key = "sk-" + "a1B2" * 8
@@ -358,7 +353,6 @@ def stopped(active: bool, **fields: Any) -> Happening:
     return CLAUDE.decode({**PAYLOADS["Stop"], "stop_hook_active": active, **fields})
 
 
-@pytest.mark.behaviour("B16")
 async def test_a_bridge_for_one_event_keeps_an_agent_going_once_in_a_row() -> None:
     """It does not know the events before; a message gives the person the reason for the end."""
     assert await answer(hook_on("agent_end", more), happening=stopped(False)) == Verdict(go_on="after 0")
@@ -368,7 +362,6 @@ async def test_a_bridge_for_one_event_keeps_an_agent_going_once_in_a_row() -> No
     )
 
 
-@pytest.mark.behaviour("B16")
 async def test_a_resident_bridge_counts_for_each_session_and_agent() -> None:
     """Handlers get the count.  An end without `Continue`, or a stop of the agent's own, sets it to 0."""
     done = False

@@ -40,7 +40,6 @@ def said(payload: dict[str, Any], **answer: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", BRIDGES)
-@pytest.mark.behaviour("B1")
 def test_every_bridge_passes_the_suite(name: str) -> None:
     """Each bridge has a file of payloads that its agent really sent, beside this file."""
     path = Path(__file__).parent / f"{name.replace('-', '_')}.json"
@@ -182,7 +181,6 @@ def test_the_suite_wants_both_halves_of_a_call() -> None:
         ("MessageDisplay", Happening, []),
     ],
 )
-@pytest.mark.behaviour("B2")
 def test_what_each_event_becomes(payload: str, kind: type[Happening], events: list[object]) -> None:
     """The table in docs/claude-code.md lists the same events."""
     happening = CLAUDE.decode(PAYLOADS[payload])
@@ -222,7 +220,6 @@ def test_a_cleared_session_goes_on() -> None:
         ("mcp__probe__echo", {"file_path": "/a"}, "mcp__probe__echo", {"file_path": "/a"}),
     ],
 )
-@pytest.mark.behaviour("B3")
 def test_tools_are_called_as_ours_and_rewritten_in_their_words(
     name: str, theirs: dict[str, Any], ours: str, expected: dict[str, Any]
 ) -> None:
@@ -286,7 +283,6 @@ NEW_FILE = {"filePath": "", "startLine": 1, "totalLines": 1, "content": "new", "
         ("a", "a", "new"),
     ],
 )
-@pytest.mark.behaviour("B4")
 def test_a_changed_result_keeps_the_tools_shape(response: Any, text: str, native: Any) -> None:
     """Claude Code drops a result of any other shape."""
     payload = {**PAYLOADS["PostToolUse:Bash"], "tool_response": response}
@@ -423,7 +419,6 @@ def test_a_continued_stop_is_not_continued_again() -> None:
 
 @pytest.mark.parametrize("name", ["Stop", "SubagentStop"])
 @pytest.mark.parametrize("active", [True, False])
-@pytest.mark.behaviour("B16")
 def test_a_stop_goes_on_with_what_a_hook_wants(name: str, active: bool) -> None:
     """The reply is a block with the text as its reason, and with the texts that hooks sent."""
     payload = {**PAYLOADS[name], "stop_hook_active": active}
@@ -483,7 +478,6 @@ def test_a_wrong_field_is_named(field: str, value: object, text: str) -> None:
         CLAUDE.decode({**PAYLOADS["PreToolUse:Bash"], field: value})
 
 
-@pytest.mark.behaviour("B9")
 def test_install_keeps_what_is_there_in_its_order() -> None:
     """Groups of other programs and malformed groups stay too."""
     theirs = {"type": "command", "command": "theirs"}
@@ -506,7 +500,6 @@ def test_install_keeps_what_is_there_in_its_order() -> None:
 ADDRESS = Address(23456, "a-token")
 
 
-@pytest.mark.behaviour("B23")
 def test_with_an_address_what_decides_nothing_is_posted() -> None:
     """The token is in the header, where the client puts it, and in no address."""
     settings = CLAUDE.install({}, ["run"], ["PreToolUse", "PostToolUse", "Stop", "PostToolBatch"], ADDRESS)

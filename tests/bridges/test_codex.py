@@ -48,7 +48,6 @@ def answer(name: str, **verdict: Any) -> Any:
 
 @given(st.sampled_from(sorted(PAYLOADS)), verdicts)
 @settings(max_examples=400, deadline=None)
-@pytest.mark.behaviour("CX1")
 def test_codex_takes_every_answer_to_every_event(name: str, verdict: Verdict) -> None:
     """No verdict of hooks gives an answer that Codex's schemas or the rules of its parser refuse."""
     event = CODEX.decode(PAYLOADS[name])
@@ -65,7 +64,6 @@ def test_codex_takes_every_answer_to_every_event(name: str, verdict: Verdict) ->
 
 @given(st.sampled_from(sorted(PAYLOADS)) | st.none(), texts)
 @settings(max_examples=100, deadline=None)
-@pytest.mark.behaviour("CX1")
 def test_codex_takes_every_refusal(name: str | None, reason: str) -> None:
     """A failure of ours at any event, also an unknown one, is an answer that Codex takes."""
     event = name and PAYLOADS[name]["hook_event_name"]
@@ -91,7 +89,6 @@ def test_the_judge_refuses_the_answers_that_codex_dropped_in_runs() -> None:
     assert refusal("PostToolUse", {"decision": "block", "reason": ""}) is not None
 
 
-@pytest.mark.behaviour("CX2")
 def test_a_rewrite_is_the_whole_command_beside_allow() -> None:
     """Codex takes a new input only beside the word that also allows; a plain allow is never said."""
     assert answer("PreToolUse:Bash", input={"command": "ls"}) == {
@@ -104,7 +101,6 @@ def test_a_rewrite_is_the_whole_command_beside_allow() -> None:
     assert answer("PreToolUse:Bash", allow=True) == {}
 
 
-@pytest.mark.behaviour("CX2")
 def test_a_rewrite_that_codex_would_take_in_part_is_a_denial() -> None:
     """Codex reads only `command` of a shell's call, so an argument beside it denies the call, with the new call."""
     specific = answer("PreToolUse:Bash", input={"command": "ls", "timeout": 5})["hookSpecificOutput"]
@@ -146,7 +142,6 @@ def test_a_cancelled_compaction_ends_the_turn() -> None:
     assert answer("PreCompact", block="keep it") == {"continue": False, "stopReason": "keep it"}
 
 
-@pytest.mark.behaviour("CX3")
 def test_a_patch_has_its_files_as_parts() -> None:
     """The tool `apply_patch` writes files past hooks that listen to `write`, unless each file is a part."""
     call = CODEX.decode(PAYLOADS["PreToolUse:apply_patch"])
@@ -157,7 +152,6 @@ def test_a_patch_has_its_files_as_parts() -> None:
     assert ended.parts == call.parts
 
 
-@pytest.mark.behaviour("CX3")
 def test_a_patch_that_is_typed_into_the_shell_has_its_files_as_parts() -> None:
     """Codex applies such a patch itself, without a shell."""
     payload = deepcopy(PAYLOADS["PreToolUse:Bash"])
@@ -207,7 +201,6 @@ INTERRUPT = "AGENT_HOOKS_PID=$PPID exec agent-hooks bridge codex Interrupt"
 THEIRS = {"matcher": "Bash", "hooks": [{"type": "command", "command": "theirs"}]}
 
 
-@pytest.mark.behaviour("CX4")
 def test_our_group_comes_before_all_others() -> None:
     """Codex knows entries by their position, so a group before ours would switch ours off."""
     once = CODEX.install({"hooks": {"PreToolUse": [THEIRS]}}, COMMAND, ["PreToolUse"])
@@ -216,7 +209,6 @@ def test_our_group_comes_before_all_others() -> None:
     assert CODEX.install(moved, COMMAND, ["PreToolUse"]) == once
 
 
-@pytest.mark.behaviour("CX4")
 def test_keys_and_hashes_are_those_of_codex() -> None:
     """The expected ones are from `hooks/list` of the real `codex app-server`."""
     late = {"type": "command", "command": "exec agent-hooks bridge codex SessionEnd", "timeout": 99}
@@ -242,7 +234,6 @@ def test_keys_and_hashes_are_those_of_codex() -> None:
     }
 
 
-@pytest.mark.behaviour("CX4")
 def test_the_trust_of_other_entries_moves_with_them() -> None:
     """Our group pushes another program's entry to the next position, where Codex would trust it no more."""
     before = {"hooks": {"PreToolUse": [THEIRS, {"hooks": [{"type": "command", "command": "b"}]}], "Stop": [THEIRS]}}

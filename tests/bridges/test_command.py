@@ -128,7 +128,6 @@ VERDICTS = st.builds(
 @example(
     event=next(each for each in EVENTS if isinstance(each[1], PermissionAsked)), answer=Verdict(ask="", allow=True)
 )
-@pytest.mark.behaviour("EN1", "EN3", "EN4")
 def test_a_reply_is_made_of_the_templates_of_its_event(event: tuple[CommandBridge, Happening], answer: Verdict) -> None:
     """Any verdict on any event is one JSON object without a key of its own; only an allow allows; a block denies."""
     check_reply(*event, answer)
@@ -196,7 +195,6 @@ def said(event: str, payload: dict[str, Any] | None = None, **answer: Any) -> An
     return json.loads(TOY.encode(happening, Verdict(**answer)).stdout)
 
 
-@pytest.mark.behaviour("EN4")
 def test_an_answer_that_the_agent_does_not_take_is_a_denial_in_its_words() -> None:
     """The reason has the question, or the call that was meant."""
     assert said("before", ask="May it run?") == {"decision": "deny", "why": "May it run?"}
@@ -276,7 +274,6 @@ def test_the_settings_of_each_target_and_the_switch() -> None:
 
 @pytest.mark.parametrize("bridge", [TOY, *BY_COMMANDS], ids=lambda bridge: str(bridge.name))
 @pytest.mark.parametrize("shape", [None, 3, "x", [], {}, [3], [{}], [{"hooks": 3}], [{"hooks": [3, {}]}]])
-@pytest.mark.behaviour("EN5")
 def test_settings_of_a_wrong_form_break_nothing(bridge: Bridge, shape: Any) -> None:
     """They have no entry of ours, and are kept or refused with the place."""
     event = bridge.describe()[0].name
@@ -288,7 +285,6 @@ def test_settings_of_a_wrong_form_break_nothing(bridge: Bridge, shape: Any) -> N
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.behaviour("EN6")
 def test_a_program_that_is_missing_denies(name: str) -> None:
     """The line of a gate ends so that the shell denies; no other event does anything."""
     bridge = open_bridge(name)
@@ -311,7 +307,6 @@ def test_a_program_that_is_missing_denies(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.behaviour("EN6")
 def test_a_program_that_is_missing_keeps_no_agent_going(name: str, tmp_path: Path) -> None:
     """Python exits with 2 without its file, which agents take for the wish of a hook to go on, some for ever."""
     bridge = open_bridge(name)
@@ -341,7 +336,6 @@ def gate_of(bridge: CommandBridge) -> tuple[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("bridge", [TOY, *BY_COMMANDS], ids=lambda bridge: str(bridge.name))
-@pytest.mark.behaviour("EN5")
 def test_a_payload_that_is_cut_off_or_lacks_a_field_denies_at_a_gate(bridge: CommandBridge) -> None:
     """The error names the field, and the version of the agent that we know."""
     event, payload = gate_of(bridge)
@@ -366,7 +360,6 @@ def test_a_payload_that_is_cut_off_or_lacks_a_field_denies_at_a_gate(bridge: Com
         max_size=4,
     ),
 )
-@pytest.mark.behaviour("EN5")
 def test_any_payload_is_a_happening_or_an_error_of_the_bridge(
     event: tuple[CommandBridge, str], changes: dict[str, Any]
 ) -> None:
@@ -382,7 +375,6 @@ def test_any_payload_is_a_happening_or_an_error_of_the_bridge(
 
 @pytest.mark.parametrize("bridge", BY_COMMANDS, ids=lambda bridge: str(bridge.name))
 @pytest.mark.parametrize("change", [str.upper, str.title, lambda name: f" {name}\n"])
-@pytest.mark.behaviour("EN5")
 async def test_a_gate_of_a_tool_judges_its_name_in_other_letters(bridge: CommandBridge, change: Any) -> None:
     """An agent may run the tool all the same."""
 

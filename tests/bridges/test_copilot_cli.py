@@ -78,7 +78,6 @@ def test_a_prompt_can_be_changed() -> None:
     assert answer("userPromptSubmitted", block="no", prompt="new") == {"decision": "block", "reason": "no"}
 
 
-@pytest.mark.behaviour("CX8")
 def test_the_patch_of_the_tool_is_one_text() -> None:
     """Models with some names have `apply_patch`, whose input is no object; its files are parts."""
     call = decoded("preToolUse:apply_patch")
@@ -156,7 +155,6 @@ def test_entries_stand_in_the_own_file_of_the_person() -> None:
 # ---- the entries of Claude Code, which Copilot CLI runs
 
 
-@pytest.mark.behaviour("CX9")
 @pytest.mark.parametrize("name", sorted(CLAUDES))
 def test_an_entry_of_claude_code_gets_the_same_answers(name: str) -> None:
     """Copilot CLI takes its own answers there, and would ignore some of Claude Code's."""
@@ -174,7 +172,6 @@ def _own_name(name: str) -> str:
     return f"{own}:{rest.lower()}" if rest else own
 
 
-@pytest.mark.behaviour("CX9")
 def test_a_call_of_claude_codes_form_is_the_same_call() -> None:
     """The tool has another name there, the input is the same."""
     call = AS_CLAUDE.decode(CLAUDES["PreToolUse:Bash"], "PreToolUse")

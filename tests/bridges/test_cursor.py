@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from agent_hooks import AgentEnd, ToolOutput
 from agent_hooks.bridges.base.happenings import CallAsked, CallEnded, EventsReported
 from agent_hooks.bridges.base.verdicts import Verdict
@@ -105,7 +103,6 @@ def test_a_failure_of_the_command_denies() -> None:
     assert installed["version"] == 1
 
 
-@pytest.mark.behaviour("CX9")
 def test_an_entry_of_claude_code_gets_cursors_answers() -> None:
     """Cursor gives such an entry its own payloads, whose events have other names than the entry."""
     event = AS_CLAUDE.decode_as("PreToolUse", PAYLOADS["preToolUse:Shell"])

@@ -40,7 +40,6 @@ def said(payload: dict[str, Any], **answer: Any) -> Any:
         ("Notification", Happening, []),
     ],
 )
-@pytest.mark.behaviour("EN8")
 def test_what_each_event_becomes(payload: str, kind: type[Happening], events: list[object]) -> None:
     """A payload has no id of a call and of a sub-agent."""
     happening = GEMINI.decode(PAYLOADS[payload])
@@ -78,7 +77,6 @@ def test_a_cleared_session_goes_on() -> None:
         ("mcp_probe_hkecho", {"file_path": "/a"}, "mcp_probe_hkecho", {"file_path": "/a"}),
     ],
 )
-@pytest.mark.behaviour("EN8")
 def test_tools_are_called_as_ours_and_rewritten_in_their_words(
     name: str, theirs: dict[str, Any], ours: str, expected: dict[str, Any]
 ) -> None:
@@ -125,7 +123,6 @@ def test_a_decision_has_the_words_of_gemini() -> None:
         ("plain", "plain", False),
     ],
 )
-@pytest.mark.behaviour("EN8")
 def test_hooks_get_the_output_without_what_gemini_puts_around_it(content: Any, text: str, is_error: bool) -> None:
     """A command that fails has only a line in its output."""
     payload = {**PAYLOADS["AfterTool:run_shell_command"], "tool_response": {"llmContent": content}}

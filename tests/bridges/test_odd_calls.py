@@ -45,7 +45,6 @@ def test_a_tool_of_a_server_is_not_the_shell(name: str) -> None:
 
 @pytest.mark.parametrize("name", BRIDGES)
 @pytest.mark.parametrize("command", [["bash", "-lc", "rm -rf build"], {"line": "rm -rf build"}, 3, True])
-@pytest.mark.behaviour("IN12")
 def test_a_command_that_is_no_text_is_not_judged(name: str, command: object) -> None:
     """A gate that looks for a word in the text would find none in a list; the error names the version that is known."""
     bridge = open_bridge(name)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pytest
-
 from agent_hooks import (
     AfterToolCall,
     Ask,
@@ -73,7 +71,6 @@ def gate_on(path: str, verdict: Any, tool: str | None = "write") -> LoadedHook:
     return hook_on("tool_call", judge, tool=tool)
 
 
-@pytest.mark.behaviour("TW1")
 async def test_a_gate_of_writes_stops_a_patch_that_writes_its_file() -> None:
     """The parts before and after it are refused too, and each observer gets its refusal."""
     verdict, recorded = await answer(asked("a", "b", "c"), gate_on("b", Block("b is mine")))
@@ -84,7 +81,6 @@ async def test_a_gate_of_writes_stops_a_patch_that_writes_its_file() -> None:
     assert all(event.blocked for event in after)
 
 
-@pytest.mark.behaviour("TW1")
 async def test_a_guard_of_paths_stops_a_patch() -> None:
     """The guard sees the path of the part."""
     verdict, _ = await answer(asked("a", "/w/proj/.env"), guards=builtin_guards())
@@ -93,7 +89,6 @@ async def test_a_guard_of_paths_stops_a_patch() -> None:
     assert clean == Verdict()
 
 
-@pytest.mark.behaviour("TW2")
 async def test_the_strictest_verdict_on_a_call_and_its_parts_counts() -> None:
     """A block beats a question; all reasons and all questions are told, each once."""
     ask_a, ask_b = gate_on("a", Ask("Write a?")), gate_on("b", Ask("Write b?"))
@@ -107,7 +102,6 @@ async def test_the_strictest_verdict_on_a_call_and_its_parts_counts() -> None:
     assert (await answer(asked("a"), gate_on("z", Block("no"))))[0] == Verdict()
 
 
-@pytest.mark.behaviour("TW2")
 async def test_a_call_is_allowed_only_with_all_its_parts() -> None:
     """An interceptor of `permission.ask` that allows one part allows nothing."""
 
@@ -130,7 +124,6 @@ async def test_a_call_is_allowed_only_with_all_its_parts() -> None:
         assert bool(verdict.ask) == (len(allowed) < 2)
 
 
-@pytest.mark.behaviour("TW2")
 async def test_a_denied_part_settles_the_question_of_the_other_agent() -> None:
     """The question is about the call with all its parts."""
 
@@ -142,7 +135,6 @@ async def test_a_denied_part_settles_the_question_of_the_other_agent() -> None:
     assert verdict == Verdict(block="denied by permission.ask")
 
 
-@pytest.mark.behaviour("TW3")
 async def test_a_rewritten_part_blocks_the_call() -> None:
     """The other agent takes the input of the whole call only."""
 
@@ -155,7 +147,6 @@ async def test_a_rewritten_part_blocks_the_call() -> None:
     assert verdict.input is None
 
 
-@pytest.mark.behaviour("TW3")
 async def test_a_rewritten_call_is_divided_anew() -> None:
     """The parts that are judged are those of the input that would run."""
 
@@ -173,7 +164,6 @@ async def test_a_rewritten_call_is_divided_anew() -> None:
     assert "cannot be divided again" in verdict.block
 
 
-@pytest.mark.behaviour("TW4")
 async def test_the_result_of_a_call_is_the_result_of_each_part() -> None:
     """A hook of writes sees it once for each part, and may change it."""
     seen: list[str] = []
@@ -189,7 +179,6 @@ async def test_the_result_of_a_call_is_the_result_of_each_part() -> None:
     assert [event.tool_call_id for event in recorded.of("after_tool_call")] == ["c1", "c1#1", "c1#2"]
 
 
-@pytest.mark.behaviour("TW4")
 async def test_a_part_names_the_call_that_it_belongs_to() -> None:
     """A gate reads the id of the whole call."""
     seen: list[tuple[str, str | None]] = []
@@ -201,7 +190,6 @@ async def test_a_part_names_the_call_that_it_belongs_to() -> None:
     assert seen == [("c1", None), ("c1#1", "c1")]
 
 
-@pytest.mark.behaviour("TW4")
 async def test_a_call_and_its_parts_are_records_of_their_own(recorded: Recorded) -> None:
     """A part names the call as its parent, and both halves of a part have one id."""
     ui = BridgeUI()

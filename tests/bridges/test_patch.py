@@ -51,13 +51,11 @@ def paths(parts: tuple[Part, ...]) -> list[str]:
 # ---- the text of a patch ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("PT1")
 def test_each_file_of_a_patch_is_a_call_of_ours() -> None:
     """A new file is a write, a changed one an edit, a deletion a write of nothing and `rm`, a move a write and `mv`."""
     assert parts_of(PATCH) == PARTS
 
 
-@pytest.mark.behaviour("PT1")
 @pytest.mark.parametrize(
     "text",
     [
@@ -79,7 +77,6 @@ def test_odd_spacing_changes_no_part(text: str) -> None:
     assert parts_of(text) == PARTS
 
 
-@pytest.mark.behaviour("PT2")
 @pytest.mark.parametrize(
     ("lines", "named"),
     [
@@ -102,7 +99,6 @@ def test_of_two_readings_both_count(lines: list[str], named: list[str]) -> None:
     assert sorted(paths(parts_of("\n".join(["*** Begin Patch", *lines, "*** End Patch"])))) == sorted(named)
 
 
-@pytest.mark.behaviour("PT2")
 def test_a_header_inside_of_a_hunk_leaves_the_rest_to_both_files() -> None:
     """The lines below an indented header belong to the file above it and to its own."""
     text = "*** Begin Patch\n*** Update File: a\n@@\n *** Add File: b\n+secret\n*** End Patch"
@@ -111,7 +107,6 @@ def test_a_header_inside_of_a_hunk_leaves_the_rest_to_both_files() -> None:
     assert "secret" in by_path["b"]["content"]
 
 
-@pytest.mark.behaviour("PT3")
 @pytest.mark.parametrize("text", ["*** Begin Patch", "*** begin patch\n*** End Patch", " *** Begin Patch\n+++ b/x\n"])
 def test_a_patch_without_a_file_is_unread(text: str) -> None:
     """A text that begins like a patch and names no file gives a write and an edit that are unread."""
@@ -120,7 +115,6 @@ def test_a_patch_without_a_file_is_unread(text: str) -> None:
     assert all(part.unread for part in parts)
 
 
-@pytest.mark.behaviour("PT3")
 def test_more_parts_than_can_be_judged_are_unread() -> None:
     """A patch of very many files has its first parts, and parts that are unread."""
     parts = parts_of("*** Begin Patch\n" + "*** Add File: x\n" * (MOST_PARTS + 1))
@@ -159,7 +153,6 @@ def patches(draw: st.DrawFn) -> tuple[str, tuple[Part, ...]]:
     return "\n".join([*lines, "*** End Patch"]), tuple(parts)
 
 
-@pytest.mark.behaviour("PT1")
 @given(patches())
 def test_a_patch_gives_the_parts_that_it_was_made_from(made: tuple[str, tuple[Part, ...]]) -> None:
     """The parts of a generated patch are the writes, edits and deletions that it was generated from."""
@@ -167,7 +160,6 @@ def test_a_patch_gives_the_parts_that_it_was_made_from(made: tuple[str, tuple[Pa
     assert parts_of(text) == parts
 
 
-@pytest.mark.behaviour("PT2")
 @given(
     st.lists(st.tuples(st.text(" \t"), st.sampled_from(["Add File", "Update File", "Delete File", "Move to"]), name))
 )
@@ -181,7 +173,6 @@ pieces = [*"*+-@ \n\r\t:'\"\\$`~/\0", "Add File", "*** ", "Begin Patch", "\ud800
 texts = st.lists(st.sampled_from(pieces)).map("".join)
 
 
-@pytest.mark.behaviour("PT3")
 @settings(max_examples=100)
 @given(st.text() | texts, st.sampled_from(["apply_patch", "bash", "shell", "local_shell"]))
 @example("*** Add File: \0", "bash")
@@ -196,7 +187,6 @@ def test_no_text_raises(text: str, tool: str) -> None:
 # ---- calls -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("PT1")
 @pytest.mark.parametrize(
     ("tool", "input"),
     [
@@ -224,7 +214,6 @@ def test_a_call_that_applies_a_patch_has_its_parts(tool: str, input: dict[str, A
     assert parts_of_call(tool, input) == PARTS
 
 
-@pytest.mark.behaviour("PT4")
 @pytest.mark.parametrize(
     ("tool", "input", "path"),
     [
@@ -245,7 +234,6 @@ def test_the_paths_of_a_patch_are_relative_to_the_agents_directory(tool: str, in
     assert not any(part.unread for part in parts)
 
 
-@pytest.mark.behaviour("PT4")
 def test_a_known_directory_gives_absolute_paths_where_the_command_changes_it() -> None:
     """With the agent's directory, `cd` gives absolute paths."""
     parts = parts_of_call("bash", {"command": f"cd sub && apply_patch '{PATCH}'"}, "/project")
@@ -253,7 +241,6 @@ def test_a_known_directory_gives_absolute_paths_where_the_command_changes_it() -
     assert parts_of_call("bash", {"command": f"apply_patch '{PATCH}'"}, "/project") == PARTS
 
 
-@pytest.mark.behaviour("PT3")
 @pytest.mark.parametrize(
     "command",
     [
@@ -274,7 +261,6 @@ def test_a_patch_that_cannot_be_known_is_unread(command: str) -> None:
     assert {part.tool_name for part in parts_of_call("bash", {"command": command}) if part.unread} == {"write", "edit"}
 
 
-@pytest.mark.behaviour("PT3")
 @pytest.mark.parametrize("input", [{}, {"input": "nonsense"}, {"input": 3}, {"input": None}])
 def test_a_call_of_the_tool_without_a_patch_is_unread(input: dict[str, Any]) -> None:
     """The tool without a patch that can be read may write any file."""
@@ -282,7 +268,6 @@ def test_a_call_of_the_tool_without_a_patch_is_unread(input: dict[str, Any]) -> 
     assert parts_of_call("apply_patch", input)
 
 
-@pytest.mark.behaviour("PT1")
 @pytest.mark.parametrize(
     ("tool", "input"),
     [
@@ -299,7 +284,6 @@ def test_a_call_that_applies_no_patch_has_no_parts(tool: str, input: dict[str, A
     assert parts_of_call(tool, input) == ()
 
 
-@pytest.mark.behaviour("PT3")
 @pytest.mark.parametrize(
     "line", [PATCH + "\n", "x", "*** Add File: x\n", " *** Add File: y\n", " ", "*** ", " x y z\n", "\r", "a "]
 )

@@ -42,7 +42,6 @@ def paths(found: tuple[Part, ...]) -> set[str]:
     return {part.input["path"] for part in found if "path" in part.input} | {path for each in moved for path in each}
 
 
-@pytest.mark.behaviour("PT6")
 @pytest.mark.parametrize(
     ("diff", "expected"),
     [
@@ -70,7 +69,6 @@ def test_each_file_of_a_diff_is_a_call_of_ours(diff: str, expected: tuple[Part, 
     assert parts(f"git apply <<'EOF'\n{diff}EOF") == expected
 
 
-@pytest.mark.behaviour("PT6")
 @pytest.mark.parametrize(
     "diff",
     [
@@ -86,14 +84,12 @@ def test_a_new_file_is_a_write_whatever_the_form_of_its_diff(diff: str) -> None:
     assert [part.input["path"] for part in found if part.tool_name == "write"] == ["my new.py"]
 
 
-@pytest.mark.behaviour("PT6")
 @pytest.mark.parametrize("before", ["deleted file mode 100644\n", "new file mode 100644\ncopy to other.py\n"])
 def test_words_before_a_diff_do_not_hide_its_change(before: str) -> None:
     """Programs ignore those words, and change the file."""
     assert EDIT in parts(f"git apply <<'EOF'\n{before}{CHANGED.partition(chr(10))[2]}EOF")
 
 
-@pytest.mark.behaviour("PT6")
 @pytest.mark.parametrize("program", ["git apply -R", "git apply --reverse", "patch -p1 -R", "patch -R -i - -p1"])
 @pytest.mark.parametrize(
     ("diff", "expected"),
@@ -125,7 +121,6 @@ def test_a_diff_that_is_taken_back_makes_the_opposite_changes(
     assert parts(f"{program} <<'EOF'\n{diff}EOF") == expected
 
 
-@pytest.mark.behaviour("PT6")
 @pytest.mark.parametrize(
     ("command", "path"),
     [
@@ -158,7 +153,6 @@ def test_a_program_that_applies_a_diff_names_its_files(command: str, path: str) 
     assert not any(part.unread for part in found)
 
 
-@pytest.mark.behaviour("PT6")
 @pytest.mark.parametrize(
     "command",
     [
@@ -180,7 +174,6 @@ def test_a_diff_that_cannot_be_known_is_unread(command: str) -> None:
     assert {part.tool_name for part in parts(command) if part.unread} == {"write", "edit"}
 
 
-@pytest.mark.behaviour("PT6")
 @pytest.mark.parametrize(
     "command",
     [
@@ -203,7 +196,6 @@ path = st.lists(name, min_size=1, max_size=3).map("/".join)
 body = st.lists(st.sampled_from(["a", "-- b", "++ c", " d", "", "@@ -1 +1 @@", "--- a/x"]), max_size=6)
 
 
-@pytest.mark.behaviour("PT6")
 @settings(max_examples=25, deadline=None)
 @given(st.dictionaries(path, st.tuples(body, body), min_size=1, max_size=3))
 def test_the_parts_of_a_diff_of_git_are_the_changes(files: dict[str, tuple[list[str], list[str]]]) -> None:
@@ -232,7 +224,6 @@ def test_the_parts_of_a_diff_of_git_are_the_changes(files: dict[str, tuple[list[
             assert any({*new} <= {*str(text).split("\n")} | {*old} for text in texts)
 
 
-@pytest.mark.behaviour("PT3")
 @given(st.lists(st.sampled_from(["--- ", "+++ ", "@@ -1,9 +1 @@", "\n", "a/x", '"', "\\3", "diff --git ", "-", " "])))
 def test_no_diff_raises(pieces: list[str]) -> None:
     """Any text gives parts or none."""
@@ -240,7 +231,6 @@ def test_no_diff_raises(pieces: list[str]) -> None:
         parts_of_diff("".join(pieces), strip)
 
 
-@pytest.mark.behaviour("PT3")
 @pytest.mark.parametrize("header", ["", "+++ ", "diff --git ", '+++ "'])
 @pytest.mark.parametrize(
     "line", ["-x\n", "--- a/x\n", "@@ -1 +1 @@\n", "x", '"', "\\", '\\"', "rename to x\n", " ", "\t"]

@@ -96,7 +96,6 @@ def is_denial(name: str, event: Happening, answer: Mapping[str, Any]) -> bool:
     return False
 
 
-@pytest.mark.behaviour("PG13")
 @pytest.mark.parametrize(("name", "key"), CASES)
 @given(verdict=VERDICTS)
 def test_any_verdict_becomes_operations_of_the_events_row_only(name: str, key: str, verdict: Verdict) -> None:
@@ -264,7 +263,6 @@ def test_a_result_of_an_mcp_server_keeps_its_form() -> None:
     assert changed == {"content": [{"type": "text", "text": "clean"}], "isError": False}
 
 
-@pytest.mark.behaviour("PG14")
 @pytest.mark.parametrize(("name", "key"), [("pi", "tool_result:bash"), ("opencode", "tool.execute.after:bash")])
 def test_a_text_that_waited_is_in_the_answer_to_the_result(name: str, key: str) -> None:
     """The plugin sends the text with the result, and gets it back as a part of it."""

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,7 +23,6 @@ def answer(name: str, **verdict: Any) -> Any:
     return json.loads(QWEN.encode(QWEN.decode(PAYLOADS[name]), Verdict(**verdict)).stdout)
 
 
-@pytest.mark.behaviour("CX6")
 def test_a_rewrite_is_a_denial_with_the_new_call() -> None:
     """Qwen Code would run the tool with the old input."""
     specific = answer("PreToolUse:run_shell_command", input={"command": "ls"})["hookSpecificOutput"]
@@ -46,7 +44,6 @@ def test_no_answer_before_a_tool_allows_it() -> None:
     assert isinstance(QWEN.decode(PAYLOADS["PermissionRequest:run_shell_command"]), PermissionAsked)
 
 
-@pytest.mark.behaviour("CX7")
 def test_a_result_is_replaced_by_the_words_for_stopping() -> None:
     """The model reads the text in the place of the result, and goes on; a text for the model is in it."""
     assert answer("PostToolUse:run_shell_command", output=ToolOutput("hidden"), context=("more",)) == {

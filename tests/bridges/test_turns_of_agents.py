@@ -63,7 +63,6 @@ def repo(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.anyio
 @on_asyncio
-@pytest.mark.behaviour("UN11")
 @pytest.mark.parametrize("resident", [True, False])
 @pytest.mark.parametrize("name", BRIDGES)
 async def test_a_turn_of_each_agent_has_a_checkpoint_before_its_first_change(
@@ -98,7 +97,6 @@ async def test_a_turn_of_each_agent_has_a_checkpoint_before_its_first_change(
 
 @pytest.mark.anyio
 @on_asyncio
-@pytest.mark.behaviour("UN12")
 async def test_the_setting_turns_checkpoints_off(repo: Path) -> None:
     """No store is made."""
     home = Path(os.environ["HOME"]) / ".agent"
@@ -110,7 +108,6 @@ async def test_the_setting_turns_checkpoints_off(repo: Path) -> None:
     assert not Path(store_of(str(repo))).exists()
 
 
-@pytest.mark.behaviour("UN11")
 def test_the_events_of_turns_are_installed_without_any_hook(command: Command) -> None:
     """The prompt begins a turn, and the stop ends it."""
     command("install", "claude-code")
@@ -119,7 +116,6 @@ def test_the_events_of_turns_are_installed_without_any_hook(command: Command) ->
     assert [name for name in ("UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop") if name not in written[0]] == []
 
 
-@pytest.mark.behaviour("UN11")
 def test_the_installed_command_saves_the_files_before_the_call_and_undo_brings_them_back(
     agent: OtherAgent, command: Command
 ) -> None:

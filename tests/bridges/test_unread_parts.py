@@ -55,7 +55,6 @@ def at(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.behaviour("PT9")
 @pytest.mark.parametrize(
     "command",
     [
@@ -73,7 +72,6 @@ async def test_a_patch_on_the_disk_is_judged_by_its_files(at: Path, command: str
     assert "that file is mine" in verdict.block
 
 
-@pytest.mark.behaviour("PT9")
 async def test_a_patch_of_other_files_passes(at: Path) -> None:
     """A patch that can be read is no question."""
     assert (await answer(CallAsked(**fields("git apply other.diff")), *GATES, cwd=at)) == Verdict()
@@ -88,7 +86,6 @@ UNKNOWN = [
 ]
 
 
-@pytest.mark.behaviour("PT9")
 @pytest.mark.parametrize("command", UNKNOWN)
 async def test_a_patch_that_nobody_can_read_is_one_question(at: Path, command: str) -> None:
     """The question names the tools that hooks judge; it is asked once."""
@@ -98,7 +95,6 @@ async def test_a_patch_that_nobody_can_read_is_one_question(at: Path, command: s
     assert "write and edit" in verdict.ask
 
 
-@pytest.mark.behaviour("PT9")
 @pytest.mark.parametrize("command", UNKNOWN)
 async def test_where_no_hook_judges_paths_it_passes(at: Path, command: str) -> None:
     """A hook of commands sees the command itself, and nothing more is asked."""
@@ -109,7 +105,6 @@ async def test_where_no_hook_judges_paths_it_passes(at: Path, command: str) -> N
     assert (await answer(CallAsked(**fields(command)), hook_on("tool_call", look, tool="bash"), cwd=at)) == Verdict()
 
 
-@pytest.mark.behaviour("PT9")
 @pytest.mark.parametrize(("undecidable", "expected"), [("ask", "ask"), ("block", "block"), ("allow", "nothing")])
 async def test_the_setting_decides_about_what_cannot_be_known(at: Path, undecidable: Any, expected: str) -> None:
     """`guards.undecidable` holds here too."""
@@ -118,7 +113,6 @@ async def test_the_setting_decides_about_what_cannot_be_known(at: Path, undecida
     assert ("block" if verdict.block else "ask" if verdict.ask else "nothing") == expected
 
 
-@pytest.mark.behaviour("PT9")
 async def test_a_rewriter_of_writes_counts_as_a_gate(at: Path) -> None:
     """A hook that rewrites edits would change an edit that it does not see."""
 
@@ -130,7 +124,6 @@ async def test_a_rewriter_of_writes_counts_as_a_gate(at: Path) -> None:
     assert verdict.ask is not None
 
 
-@pytest.mark.behaviour("PT9")
 async def test_without_a_person_the_question_is_a_block(at: Path) -> None:
     """No answer blocks."""
     ui = BridgeUI(attended=False)
@@ -139,7 +132,6 @@ async def test_without_a_person_the_question_is_a_block(at: Path) -> None:
         assert (await bridging.answer(CallAsked(**fields(UNKNOWN[0])))).block
 
 
-@pytest.mark.behaviour("PT9")
 async def test_an_unread_part_has_no_result_and_is_never_allowed(at: Path) -> None:
     """Handlers of results see only calls with an input; `permission.ask` leaves the question to the person."""
     seen: list[str] = []
@@ -163,7 +155,6 @@ async def test_an_unread_part_has_no_result_and_is_never_allowed(at: Path) -> No
     assert settled.allow
 
 
-@pytest.mark.behaviour("PT5")
 async def test_a_tool_that_stays_open_reaches_the_guards(at: Path) -> None:
     """The flag of the call makes the start of a console a question."""
     call = {**fields("python3"), "stays_open": True}
@@ -173,7 +164,6 @@ async def test_a_tool_that_stays_open_reaches_the_guards(at: Path) -> None:
     assert (await answer(CallAsked(**fields("python3")), cwd=at, guards=builtin_guards())) == Verdict()
 
 
-@pytest.mark.behaviour("PT5")
 async def test_codex_starts_no_console_that_it_could_type_into(at: Path) -> None:
     """The tool `write_stdin` of Codex calls no hook, so its shell is told to stay open."""
     for command, expected in (("python3", True), ("cat | sh", True), ("python3 x.py", False)):
@@ -183,7 +173,6 @@ async def test_codex_starts_no_console_that_it_could_type_into(at: Path) -> None
         assert bool(verdict.ask or verdict.block) == expected, command
 
 
-@pytest.mark.behaviour("PT7")
 @pytest.mark.parametrize("tool", ["apply_patch", "bash"])
 async def test_a_patch_into_the_hooks_is_stopped_as_a_whole(at: Path, tool: str) -> None:
     """The self-protection guard stops a patch that adds a hook, as a tool and in a shell."""
@@ -196,7 +185,6 @@ async def test_a_patch_into_the_hooks_is_stopped_as_a_whole(at: Path, tool: str)
     assert ".agent/hooks/evil.py" in verdict.block
 
 
-@pytest.mark.behaviour("PT1")
 async def test_a_gate_that_asks_about_writes_asks_about_a_patch(at: Path) -> None:
     """A hook with `tool="write"` sees each file that a patch adds."""
 

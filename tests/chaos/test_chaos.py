@@ -33,7 +33,6 @@ SAMPLE = (
 )
 
 
-@pytest.mark.behaviour("K1")
 def test_the_cells_of_a_sample_are_green() -> None:
     """Faults of several families, in both modes, on both backends and at each place."""
     cells = [cell for cell in matrix() if cell.name in SAMPLE]
@@ -152,7 +151,6 @@ def test_a_host_that_a_person_interrupts_ends_in_order(code: int) -> None:
 # ---- the page
 
 
-@pytest.mark.behaviour("K1")
 def test_the_results_and_the_table_of_faults_agree() -> None:
     """Each fault has its outcomes, in the same order, and its reason."""
     found = [(row["family"], row["fault"], row["no_process_survives"]) for row in RUN["faults"]]
@@ -197,7 +195,6 @@ def test_a_whole_run_writes_its_outcomes_and_their_numbers(tmp_path: Path, monke
 # ---- the command
 
 
-@pytest.mark.behaviour("K7")
 def test_a_run_that_was_ended_goes_on_where_it_stopped(tmp_path: Path) -> None:
     """A green cell of the same code is not run again; a last line that was cut does not count."""
     file = tmp_path / "results.jsonl"

@@ -253,7 +253,6 @@ def saved_part(found: Leaves) -> Leaves:
     return {path: leaf for path, leaf in found.items() if path != "ignored" and not path.startswith(".agent/sessions")}
 
 
-@pytest.mark.behaviour("S8")
 @pytest.mark.parametrize(
     ("make", "where"),
     [
@@ -331,7 +330,6 @@ def clear(top: str) -> None:
             os.unlink(path)
 
 
-@pytest.mark.behaviour("S8")
 @on_one_backend
 @settings(max_examples=20)
 @given(one=TREE, other=TREE)

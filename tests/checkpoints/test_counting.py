@@ -15,7 +15,6 @@ from working import Agent, repository
 pytestmark = pytest.mark.anyio
 
 
-@pytest.mark.behaviour("TM13")
 async def test_the_checkpoints_of_a_session_are_counted(project: Path) -> None:
     """Those before the turns that changed files, of this session; a pruned one counts no more."""
     repo = repository(project)

@@ -80,7 +80,6 @@ def given_away(store: Path) -> str:
     return f"{store} belongs to nobody; if it is yours: sudo chown -R {me} {store}"
 
 
-@pytest.mark.behaviour("UN20")
 @pytest.mark.parametrize(
     "fault", [opened_to_read, opened_to_write, stores_opened, pytest.param(given_away, marks=only_root)]
 )
@@ -106,7 +105,6 @@ async def test_a_store_that_is_not_ours_alone_is_not_used(repo: Path, fault: Cal
     assert [turn.work.prompt for turn in plan.turns] == ["one"]
 
 
-@pytest.mark.behaviour("UN20")
 @only_root
 async def test_git_options_in_a_store_count_only_if_this_user_wrote_them(repo: Path) -> None:
     """The facts of a repository become options of git, and those could start a program."""
@@ -121,7 +119,6 @@ async def test_git_options_in_a_store_count_only_if_this_user_wrote_them(repo: P
     assert remembered(str(repo)) is None
 
 
-@pytest.mark.behaviour("UN20")
 async def test_a_full_disk_is_named_with_its_remedy_and_loses_no_turn(repo: Path, disk: Path) -> None:
     """The person hears of it once; with space again, the turns before can be taken back."""
     agent = Agent(repo)
@@ -143,7 +140,6 @@ async def test_a_full_disk_is_named_with_its_remedy_and_loses_no_turn(repo: Path
     assert (repo / "untracked").read_text() == "never added\n"
 
 
-@pytest.mark.behaviour("UN20")
 async def test_a_read_only_disk_is_named_with_its_remedy(repo: Path, disk: Path) -> None:
     """Nothing in the store changes, and the call goes on."""
     agent = Agent(repo)
@@ -160,7 +156,6 @@ async def test_a_read_only_disk_is_named_with_its_remedy(repo: Path, disk: Path)
     assert (repo / "untracked").read_text() == "2\n"
 
 
-@pytest.mark.behaviour("UN20")
 @pytest.mark.skipif(os.geteuid() == 0 and not shutil.which("setpriv"), reason="root writes to every directory")
 @pytest.mark.parametrize(("place", "first", "text"), [("", NO_CHECKPOINT, "never added\n"), ("objects", NO_END, "1\n")])
 def test_a_store_without_the_right_to_write_is_named_by_a_run_without_a_person(
@@ -200,7 +195,6 @@ def test_a_store_without_the_right_to_write_is_named_by_a_run_without_a_person(
     assert kept == (["3\n"] if first == NO_CHECKPOINT else [])
 
 
-@pytest.mark.behaviour("UN20")
 def test_the_words_of_git_and_of_the_system_have_a_remedy_each(tmp_path: Path) -> None:
     """An unknown error of git names a way on; an unreadable file of the working tree is no fault of the store."""
     store = tmp_path / "home" / "checkpoints" / "x"
@@ -217,7 +211,6 @@ def test_the_words_of_git_and_of_the_system_have_a_remedy_each(tmp_path: Path) -
 # ---- growth ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("UN8")
 async def test_a_busy_day_stays_near_the_limit(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The stores were pruned today, and still the oldest turns go as soon as they have grown above the limit."""
     agent = Agent(repo)
@@ -241,7 +234,6 @@ async def test_a_busy_day_stays_near_the_limit(repo: Path, monkeypatch: pytest.M
     assert (repo / "made").read_bytes() != made
 
 
-@pytest.mark.behaviour("UN8")
 async def test_the_sizes_of_the_stores_are_looked_at_only_after_some_growth(
     repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,7 +28,6 @@ def repo(project: Path) -> Path:
     return repository(project)
 
 
-@pytest.mark.behaviour("UN1")
 async def test_a_directory_that_became_a_link_to_its_new_place_comes_back(repo: Path) -> None:
     """Its files are not those that the link leads to."""
     before = files(repo)
@@ -38,7 +37,6 @@ async def test_a_directory_that_became_a_link_to_its_new_place_comes_back(repo: 
     assert not (repo / "src").is_symlink()
 
 
-@pytest.mark.behaviour("UN1")
 async def test_names_of_every_kind_come_back(repo: Path) -> None:
     """Line breaks, blanks, quotes, patterns, and bytes that are no text."""
     names = ["a\nb", "-x", " s ", "t\t", ":!x", "ä", "'q'", '"dq"', "b\\s", "*", "[z]", os.fsdecode(b"\xff\xfe")]
@@ -52,7 +50,6 @@ async def test_names_of_every_kind_come_back(repo: Path) -> None:
     assert {path.name: path.read_bytes() for path in repo.iterdir() if path.is_file()} == before
 
 
-@pytest.mark.behaviour("UN6")
 async def test_a_working_tree_that_an_agent_removed_comes_back(repo: Path) -> None:
     """The error names the remedy: the directory has to be there."""
     before = files(repo)
@@ -74,7 +71,6 @@ async def test_an_agent_that_removes_its_own_directory_has_a_checkpoint_at_the_e
     assert (done.written, done.kept) == (("src/a.py",), ())
 
 
-@pytest.mark.behaviour("UN15")
 async def test_a_turn_that_goes_on_after_an_undo_counts_again(repo: Path) -> None:
     """Its later changes can be taken back; the undo can be taken back as well."""
     before = files(repo)
@@ -98,7 +94,6 @@ async def test_a_turn_that_goes_on_after_an_undo_counts_again(repo: Path) -> Non
     assert files(repo) == before
 
 
-@pytest.mark.behaviour("UN16")
 async def test_what_calls_of_several_agents_changed_at_once_comes_back_with_all_of_their_turns(repo: Path) -> None:
     """One of the turns alone leaves it, and names it."""
     before = files(repo)
@@ -131,7 +126,6 @@ async def pack(repo: Path) -> None:
         await prune_store(worktree)
 
 
-@pytest.mark.behaviour("UN10")
 async def test_a_store_whose_objects_were_cut_is_mended_and_the_whole_turns_stay(repo: Path) -> None:
     """A loss of power may do that; the next turns are as safe as before."""
     agent = Agent(repo)
@@ -152,7 +146,6 @@ async def test_a_store_whose_objects_were_cut_is_mended_and_the_whole_turns_stay
     assert files(repo) == before
 
 
-@pytest.mark.behaviour("UN10")
 async def test_a_pack_that_was_cut_loses_only_the_turns_that_need_it(repo: Path) -> None:
     """What is readable in it stays."""
     agent = Agent(repo)
@@ -167,7 +160,6 @@ async def test_a_pack_that_was_cut_loses_only_the_turns_that_need_it(repo: Path)
     assert files(repo) == before
 
 
-@pytest.mark.behaviour("UN10")
 async def test_a_full_disk_is_named_and_undo_changes_nothing(repo: Path, command: Command) -> None:
     """A limit on the size of files stands for it; the turns before are there when there is space again."""
     agent = Agent(repo)
@@ -195,7 +187,6 @@ async def test_a_turn_whose_first_checkpoint_fails_is_not_one_that_goes_on(repo:
     assert open_turns(store) == {}
 
 
-@pytest.mark.behaviour("UN7")
 async def test_a_repository_that_an_agent_made_inside_is_named(repo: Path) -> None:
     """Its files stay."""
     await Agent(repo).turn("one", "mkdir new; git init -q new; echo 1 > new/f; echo 1 > untracked")
@@ -204,7 +195,6 @@ async def test_a_repository_that_an_agent_made_inside_is_named(repo: Path) -> No
     assert (repo / "new" / "f").exists()
 
 
-@pytest.mark.behaviour("UN7")
 async def test_ignored_files_are_named_before_an_undo(repo: Path, command: Command) -> None:
     """A directory that is ignored has one name."""
     (repo / ".gitignore").write_text("ignored\nbuild/\n")
@@ -214,7 +204,6 @@ async def test_ignored_files_are_named_before_an_undo(repo: Path, command: Comma
     assert "not saved, because git ignores them: build/, ignored\n" in command("undo", "--yes").stdout
 
 
-@pytest.mark.behaviour("UN6")
 async def test_a_linked_working_tree_has_checkpoints_of_its_own(repo: Path, tmp_path: Path) -> None:
     """The main one knows none of its turns."""
     git(repo, "worktree", "add", "-q", str(tmp_path / "linked"))

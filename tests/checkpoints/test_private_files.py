@@ -33,7 +33,6 @@ def rights(*paths: Path) -> list[str]:
     return [oct(path.stat().st_mode & 0o777) for path in paths]
 
 
-@pytest.mark.behaviour("UN18")
 async def test_a_deleted_file_has_its_rights_again(repo: Path) -> None:
     """A key is never open to others; an open file is as open as a new one."""
     await Agent(repo).turn("clean", "rm key script shared")
@@ -41,7 +40,6 @@ async def test_a_deleted_file_has_its_rights_again(repo: Path) -> None:
     assert rights(repo / "key", repo / "script", repo / "shared") == ["0o600", "0o750", oct(0o666 & ~umask())]
 
 
-@pytest.mark.behaviour("UN18")
 async def test_rights_that_changed_alone_are_known(repo: Path) -> None:
     """The content was saved before, while the file was open to all; git tells times of status by the second."""
     await Agent(repo).turn("one", "touch made")
@@ -55,7 +53,6 @@ async def test_rights_that_changed_alone_are_known(repo: Path) -> None:
     assert rights(repo / "shared") == ["0o640"]
 
 
-@pytest.mark.behaviour("UN18")
 async def test_an_open_file_in_the_place_of_a_private_one_opens_nothing(repo: Path) -> None:
     """An agent often writes another file and renames it; a later edit beside is private too."""
     agent = Agent(repo)
@@ -68,7 +65,6 @@ async def test_an_open_file_in_the_place_of_a_private_one_opens_nothing(repo: Pa
     assert rights(repo / "key") == ["0o600"]
 
 
-@pytest.mark.behaviour("UN18")
 @pytest.mark.parametrize("damage", ["gone", "damaged"])
 async def test_a_file_whose_rights_are_not_known_is_private(repo: Path, damage: str) -> None:
     """They are known again from the next turn on."""
@@ -86,7 +82,6 @@ async def test_a_file_whose_rights_are_not_known_is_private(repo: Path, damage: 
     assert rights(repo / "open", repo / "key") == [oct(0o666 & ~umask()), "0o600"]
 
 
-@pytest.mark.behaviour("UN18")
 async def test_a_restore_keeps_a_key_private(repo: Path) -> None:
     """So does the undo of it."""
     saved = await checkpoints.create(repo, "s", 1)

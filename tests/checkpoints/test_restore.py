@@ -73,7 +73,6 @@ async def edited_since(repo: Path) -> Checkpoint:
 # ---- saved meanwhile -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("LX1")
 @pytest.mark.parametrize(
     "script",
     [
@@ -107,7 +106,6 @@ async def test_a_file_that_is_saved_during_a_restore_is_kept_beside_and_named(
     assert (done.failed, done.left) == ((), ())
 
 
-@pytest.mark.behaviour("LX1")
 async def test_no_later_restore_deletes_a_file_that_was_kept(repo: Path, meanwhile: Meanwhile) -> None:
     """It names the file, until the person has deleted it."""
     saved = await edited_since(repo)
@@ -120,7 +118,6 @@ async def test_no_later_restore_deletes_a_file_that_was_kept(repo: Path, meanwhi
     assert [str(each) for each in undone.left] == [text]
 
 
-@pytest.mark.behaviour("LX1")
 async def test_the_command_names_the_kept_file(repo: Path, command: Command, meanwhile: Meanwhile) -> None:
     """On stderr; the restore itself has succeeded."""
     await edited_since(repo)
@@ -131,7 +128,6 @@ async def test_the_command_names_the_kept_file(repo: Path, command: Command, mea
     assert "1 file written, 0 files deleted;" in done.stdout
 
 
-@pytest.mark.behaviour("LX1")
 async def test_a_directory_that_takes_the_place_of_a_file_meanwhile_stays(repo: Path, meanwhile: Meanwhile) -> None:
     """The restore of that file fails, and the command's result says so."""
     saved = await edited_since(repo)
@@ -141,7 +137,6 @@ async def test_a_directory_that_takes_the_place_of_a_file_meanwhile_stays(repo: 
     assert files(repo) == {"note/file": "mine\n"}
 
 
-@pytest.mark.behaviour("LX1")
 async def test_a_link_that_takes_the_place_of_a_directory_meanwhile_leads_nowhere(
     repo: Path, meanwhile: Meanwhile, tmp_path: Path
 ) -> None:
@@ -216,7 +211,6 @@ async def test_a_person_who_saves_all_the_time_finds_each_text(
 # ---- half done -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("LX2")
 async def test_a_file_that_does_not_fit_on_the_disk_is_named_and_no_file_is_cut(repo: Path, command: Command) -> None:
     """The command counts the files, exits with 1, and undo brings back the state before.
 
@@ -240,7 +234,6 @@ async def test_a_file_that_does_not_fit_on_the_disk_is_named_and_no_file_is_cut(
     assert files(repo) == dict.fromkeys(["big", "small", "new"], "now")
 
 
-@pytest.mark.behaviour("LX2")
 @pytest.mark.skipif(os.geteuid() == 0 and not shutil.which("setpriv"), reason="root writes to every directory")
 async def test_a_file_of_an_owner_without_a_number_in_a_container_is_restored(
     repo: Path, monkeypatch: pytest.MonkeyPatch
@@ -310,7 +303,6 @@ anyio.run(main)
 """
 
 
-@pytest.mark.behaviour("LX2")
 async def test_undo_brings_back_the_state_before_a_killed_restore(repo: Path) -> None:
     """A restore is killed at some moments; `python -m checks.crash` tries each write.
 
@@ -357,7 +349,6 @@ async def test_undo_brings_back_the_state_before_a_killed_restore(repo: Path) ->
             assert found == now
 
 
-@pytest.mark.behaviour("LX2")
 @pytest.mark.parametrize("step", ["renamed", "named"])
 async def test_a_kill_between_the_steps_of_one_file_leaves_no_rest_after_the_undo(repo: Path, step: str) -> None:
     """The renamed file is removed by the undo, because it has the bytes that the undo restores."""
@@ -379,7 +370,6 @@ real = {call}
     assert files(repo) == {"note": "now\n"}
 
 
-@pytest.mark.behaviour("LX2")
 async def test_an_error_of_git_in_the_middle_counts_the_files(repo: Path, meanwhile: Meanwhile) -> None:
     """The text says how many files were written and deleted by then, and the undo brings them back."""
     for name in (".gitignore", "note"):
@@ -398,7 +388,6 @@ async def test_an_error_of_git_in_the_middle_counts_the_files(repo: Path, meanwh
     assert files(repo) == dict.fromkeys([".gitignore", "note", "new"], "now\n")
 
 
-@pytest.mark.behaviour("LX2")
 async def test_a_file_whose_content_git_has_lost_is_named(repo: Path) -> None:
     """The others are restored."""
     (repo / "lost").write_text("old and lost\n")

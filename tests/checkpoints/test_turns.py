@@ -35,7 +35,6 @@ def repo(project: Path) -> Path:
     return repository(project)
 
 
-@pytest.mark.behaviour("UN1")
 async def test_what_an_agent_broke_three_turns_ago_comes_back_and_a_later_edit_stays(repo: Path) -> None:
     """The agents used `sed`, `rm` and `mv`; untracked files come back too, and the edit since is a file of its own."""
     before = files(repo)
@@ -52,7 +51,6 @@ async def test_what_an_agent_broke_three_turns_ago_comes_back_and_a_later_edit_s
     assert done.deleted == ("elsewhere", "made")
 
 
-@pytest.mark.behaviour("UN2")
 async def test_a_later_edit_of_the_same_file_is_kept_beside_and_named(repo: Path) -> None:
     """The file is as it was before the turn; an edit between two turns is kept as well."""
     agent = Agent(repo)
@@ -77,7 +75,6 @@ async def test_a_later_edit_of_the_same_file_is_kept_beside_and_named(repo: Path
     assert all(".edited-before-undo-" in each.kept_as for each in done.kept)
 
 
-@pytest.mark.behaviour("UN2")
 async def test_a_file_that_was_deleted_since_stays_deleted_and_is_named(repo: Path) -> None:
     """The deletion is a later edit."""
     await Agent(repo).turn("one", "echo agent > untracked; echo agent >> tracked")
@@ -88,7 +85,6 @@ async def test_a_file_that_was_deleted_since_stays_deleted_and_is_named(repo: Pa
     assert done.written == ("tracked",)
 
 
-@pytest.mark.behaviour("UN3")
 async def test_an_undo_can_be_taken_back_and_that_too(repo: Path) -> None:
     """Each time, the files are those before it, with the edits that were kept beside."""
     agent = Agent(repo)
@@ -112,7 +108,6 @@ async def test_an_undo_can_be_taken_back_and_that_too(repo: Path) -> None:
     assert "src/a.py" in files(repo)
 
 
-@pytest.mark.behaviour("UN4")
 async def test_a_turn_of_reads_makes_no_checkpoint_and_costs_at_most_ten_milliseconds(repo: Path) -> None:
     """No store is made either; the time is that of ten reads and of the events of the turn."""
     agent = Agent(repo)
@@ -134,7 +129,6 @@ async def test_a_turn_of_reads_makes_no_checkpoint_and_costs_at_most_ten_millise
     assert not Path(store_of(str(repo))).exists()
 
 
-@pytest.mark.behaviour("UN5")
 async def test_the_checkpoint_is_finished_before_the_first_call_that_changes_files(repo: Path) -> None:
     """The tool itself finds it; a second call of the turn makes no other one."""
     agent = Agent(repo)
@@ -160,7 +154,6 @@ async def test_the_checkpoint_is_finished_before_the_first_call_that_changes_fil
 # ---- the store -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("UN6")
 @pytest.mark.parametrize("packed", [False, True])
 async def test_checkpoints_need_nothing_of_the_repository(repo: Path, tmp_path: Path, packed: bool) -> None:
     """`git push --mirror` sends none, `git gc --prune=now` takes none, and deleting `.git` loses none."""
@@ -185,7 +178,6 @@ async def test_checkpoints_need_nothing_of_the_repository(repo: Path, tmp_path: 
     assert (files(repo), done.failed) == (before, ())
 
 
-@pytest.mark.behaviour("UN6")
 async def test_an_agent_that_deletes_the_repository_loses_nothing_but_that(repo: Path) -> None:
     """Files that the deleted repository ignored are not taken for files that the agent made."""
     (repo / ".git" / "info" / "exclude").write_text("private\n")
@@ -199,7 +191,6 @@ async def test_an_agent_that_deletes_the_repository_loses_nothing_but_that(repo:
     assert files(repo) == before
 
 
-@pytest.mark.behaviour("UN7")
 async def test_what_is_not_saved_is_named_once_in_a_session(repo: Path) -> None:
     """An untracked file over 50 MB is; ignored files are never touched."""
     with (repo / "huge").open("wb") as file:
@@ -214,7 +205,6 @@ async def test_what_is_not_saved_is_named_once_in_a_session(repo: Path) -> None:
     assert (repo / "untracked").read_text() == "never added\n"
 
 
-@pytest.mark.behaviour("UN8")
 async def test_checkpoints_are_removed_after_thirty_days_and_above_the_limit(repo: Path, tmp_path: Path) -> None:
     """The newest turn stays; the store of a working tree without any agent goes as a whole."""
     other = tmp_path / "other"
@@ -246,7 +236,6 @@ async def test_checkpoints_are_removed_after_thirty_days_and_above_the_limit(rep
     assert await checkpoints.turns(repo) == ()
 
 
-@pytest.mark.behaviour("UN21")
 @pytest.mark.parametrize("stuck", ["git", "disk"])
 async def test_a_removal_gives_way_to_a_turn(repo: Path, monkeypatch: pytest.MonkeyPatch, stuck: str) -> None:
     """A turn that needs the store has it at once; the removal is tried again an hour later, and no turn is lost."""
@@ -289,7 +278,6 @@ async def test_a_removal_gives_way_to_a_turn(repo: Path, monkeypatch: pytest.Mon
     assert agent.warnings == []
 
 
-@pytest.mark.behaviour("UN21")
 async def test_a_process_of_its_own_removes_what_is_too_old(repo: Path) -> None:
     """The turn that finds it time starts the process and ends; a store that another process uses is left alone."""
     agent = Agent(repo)
@@ -314,7 +302,6 @@ async def test_a_process_of_its_own_removes_what_is_too_old(repo: Path) -> None:
 # ---- several agents --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("UN9")
 async def test_an_agent_that_works_at_the_same_time_keeps_its_files(repo: Path) -> None:
     """The turn that began last is taken back alone, although the other one began before and ended after it."""
     one, two = Agent(repo, "one", "pi"), Agent(repo, "two", "codex")
@@ -341,7 +328,6 @@ async def test_an_agent_that_works_at_the_same_time_keeps_its_files(repo: Path) 
     assert sorted(files(repo)) == [".gitignore", "ignored", "mine", "src/a.py", "tracked", "untracked"]
 
 
-@pytest.mark.behaviour("UN9")
 async def test_a_turn_that_was_killed_does_not_claim_what_comes_after(repo: Path) -> None:
     """Its session has no end; the next turn of the same session, and the next one of another, are told from it."""
     killed = Agent(repo, "killed")
@@ -354,7 +340,6 @@ async def test_a_turn_that_was_killed_does_not_claim_what_comes_after(repo: Path
     assert found == {"next": ("by-next",), "never ends": ("by-killed",)}
 
 
-@pytest.mark.behaviour("UN23")
 async def test_an_empty_directory_that_stood_before_a_turn_stands_after_its_undo(repo: Path) -> None:
     """Directories that the turn has made go with their files; another undo, and a restore, do the same."""
     (repo / "out" / "before").mkdir(parents=True)
@@ -424,7 +409,6 @@ def in_the_way(store: Path) -> None:
     store.touch()
 
 
-@pytest.mark.behaviour("UN10")
 @pytest.mark.parametrize("damage", [full, in_the_way])
 async def test_a_store_that_cannot_be_written_warns_once_and_the_call_goes_on(
     repo: Path, damage: Callable[[Path], None]
@@ -443,7 +427,6 @@ async def test_a_store_that_cannot_be_written_warns_once_and_the_call_goes_on(
     assert (repo / "untracked").read_text() == "3\n"
 
 
-@pytest.mark.behaviour("UN10")
 @pytest.mark.parametrize("name", ["HEAD", "config", "index", "info/attributes", "info/exclude", "top", "whole"])
 async def test_a_half_written_store_is_put_right(repo: Path, name: str) -> None:
     """The turns before are known, and can be taken back."""
@@ -457,7 +440,6 @@ async def test_a_half_written_store_is_put_right(repo: Path, name: str) -> None:
     assert files(repo) == before
 
 
-@pytest.mark.behaviour("UN10")
 async def test_a_half_written_mark_counts_as_none(repo: Path) -> None:
     """The other turns stay."""
     agent = Agent(repo)
@@ -471,7 +453,6 @@ async def test_a_half_written_mark_counts_as_none(repo: Path) -> None:
     assert (repo / "untracked").read_text() == "1\n"
 
 
-@pytest.mark.behaviour("UN10")
 async def test_an_agent_home_that_cannot_be_written_stops_no_agent(
     repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

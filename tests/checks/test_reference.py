@@ -15,13 +15,11 @@ from checks import reference
 PAGE = reference.REFERENCE.read_text()
 
 
-@pytest.mark.behaviour("AU9")
 def test_the_pages_are_those_that_the_docstrings_give() -> None:
     """After a change of a docstring or a spelling: python -m checks.reference."""
     assert reference.stale() == []
 
 
-@pytest.mark.behaviour("AU9")
 def test_every_event_answer_point_and_exported_name_is_on_the_page() -> None:
     """Each public name has a heading of its own."""
     headings = set(re.findall(r"^#{3,4} .*?(\w+)(?:\(.*\))?`?$", PAGE, re.MULTILINE))
@@ -30,7 +28,6 @@ def test_every_event_answer_point_and_exported_name_is_on_the_page() -> None:
     assert [name for name in POINTS if f"| `{name}` |" not in PAGE] == []
 
 
-@pytest.mark.behaviour("AU9")
 @pytest.mark.parametrize("name", [each for each in agent_hooks.__all__ if isinstance(getattr(agent_hooks, each), type)])
 def test_every_field_and_method_of_a_class_is_on_the_page_and_explained(name: str) -> None:
     """A field is explained by the docstring of its class or of a base, or in the table of common fields."""

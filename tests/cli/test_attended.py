@@ -47,13 +47,11 @@ def attended(*arguments: str, stdin: int, stdout: int, **environment: str) -> bo
         process.communicate()
 
 
-@pytest.mark.behaviour("EN7")
 def test_a_person_is_at_a_program_in_a_terminal(terminal: int) -> None:
     """Both ends are the terminal, and no argument asks for an answer without a person."""
     assert attended("-y", "a prompt", stdin=terminal, stdout=terminal)
 
 
-@pytest.mark.behaviour("EN7")
 def test_no_person_is_at_a_program_that_no_terminal_reads_or_writes(terminal: int) -> None:
     """A question would be waited for, for ever."""
     assert not attended("-p", "a prompt", stdin=terminal, stdout=terminal)
@@ -63,7 +61,6 @@ def test_no_person_is_at_a_program_that_no_terminal_reads_or_writes(terminal: in
     assert not attended(stdin=terminal, stdout=terminal, CI="true")
 
 
-@pytest.mark.behaviour("EN7")
 def test_without_a_known_process_no_person_is_there() -> None:
     """The process may have ended, and an entry of another version does not tell its id."""
     ended = subprocess.Popen(["true"])
@@ -93,7 +90,6 @@ TTY = "p1\nf0\nn/dev/ttys003\nf1\nn/dev/ttys003"
         ("", "node gemini", False),
     ],
 )
-@pytest.mark.behaviour("EN7")
 def test_lsof_and_ps_tell_where_there_is_no_proc(
     ends: str, arguments: str, expected: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -59,7 +59,6 @@ def test_a_paragraph_is_finished_by_the_blank_line_after_it() -> None:
     assert blocks.unfinished is None
 
 
-@pytest.mark.behaviour("TM1")
 def test_code_that_never_ends_is_printed_as_it_comes() -> None:
     """Each part is a block of code by itself, and only a bounded part of it waits."""
     blocks = MarkdownBlocks()
@@ -82,7 +81,6 @@ def test_a_fence_stays_open_while_something_else_is_printed() -> None:
     assert blocks.feed("```\n") == blocks.end() == []
 
 
-@pytest.mark.behaviour("TM5")
 def test_a_line_of_10_mb_comes_in_verbatim_pieces() -> None:
     """No part of it is lost, and the text after it is Markdown again."""
     line = "x" * 10_000_000

@@ -57,7 +57,6 @@ def denies(bridge: CommandBridge, printed: str, *reasons: str) -> bool:
     ["", "nonsense", "[]", "[" * 100_000, '{"session_id": "s", "tool_name": "Bash", "tool_in', "{}", "\ufeff{}"],
     ids=["empty", "words", "a list", "deep", "half", "no field", "a mark"],
 )
-@pytest.mark.behaviour("EN5")
 def test_a_payload_that_cannot_be_read_denies_a_call(stdin: str, agent: CommandBridge, command: Command) -> None:
     """Events that no hook can stop pass without a text."""
     done = command("bridge", agent.name, gate_of(agent), stdin=stdin)
@@ -66,14 +65,12 @@ def test_a_payload_that_cannot_be_read_denies_a_call(stdin: str, agent: CommandB
     assert command("bridge", agent.name, other, stdin=stdin).stdout == "{}\n"
 
 
-@pytest.mark.behaviour("EN5")
 def test_a_payload_of_50_mb_denies(agent: CommandBridge, command: Command) -> None:
     """It is read to its end, so that the agent is not cut off."""
     done = command("bridge", agent.name, gate_of(agent), stdin=json.dumps(call_of(agent, command, "x" * 50_000_000)))
     assert denies(agent, done.stdout, "the payload is larger than 32 MiB")
 
 
-@pytest.mark.behaviour("EN5")
 def test_one_hook_file_judges_the_calls_of_each_agent(agent: CommandBridge, command: Command) -> None:
     """The same file blocks, and a call without a decision gets an empty answer; a hook that fails denies."""
     path = command.add_hook("""
@@ -96,7 +93,6 @@ def test_one_hook_file_judges_the_calls_of_each_agent(agent: CommandBridge, comm
 
 
 @pytest.mark.usefixtures("served")
-@pytest.mark.behaviour("EN5")
 def test_the_installed_line_is_answered_by_the_resident_server(agent: CommandBridge, command: Command) -> None:
     """The line is run as the agent runs it: a hook counts, so one process has answered all."""
     command.add_hook("""

@@ -15,7 +15,6 @@ def register(api):
 """
 
 
-@pytest.mark.behaviour("K5")
 @pytest.mark.parametrize(
     "line",
     [

@@ -44,7 +44,6 @@ def decision(said: Any) -> tuple[str, str]:
     return specific["permissionDecision"], specific.get("permissionDecisionReason", "")
 
 
-@pytest.mark.behaviour("B5")
 def test_an_example_and_the_guards_stop_a_call(command: Command) -> None:
     """The files are the same as in our own agent; a call without a decision gets an empty answer."""
     command.add_hook((ROOT / "examples" / "hooks" / "permission_gate.py").read_text(), "permission_gate.py")
@@ -102,14 +101,12 @@ def test_every_captured_payload_is_answered(command: Command) -> None:
     ],
     ids=["empty", "words", "a list", "half", "half of another", "deep", "empty, of another", "no input"],
 )
-@pytest.mark.behaviour("B10")
 def test_what_cannot_be_read_denies_a_call(stdin: str, args: tuple[str, ...], denied: bool, command: Command) -> None:
     """Events that cannot be stopped pass without a message."""
     said = bridge(command, stdin, *args)
     assert said == {} if not denied else decision(said)[0] == "deny"
 
 
-@pytest.mark.behaviour("B10")
 def test_a_payload_of_50_mb_denies(command: Command) -> None:
     """It is read to its end, so that the agent is not cut off."""
     said = bridge(command, payload(command, tool_input={"command": "x" * 50_000_000}), "PreToolUse")
@@ -126,7 +123,6 @@ def test_a_payload_of_50_mb_denies(command: Command) -> None:
     ],
     ids=["not loaded", "raises", "exits", "odd answer"],
 )
-@pytest.mark.behaviour("B10")
 def test_a_broken_gate_denies(source: str, command: Command) -> None:
     """The refusal names it, without a traceback."""
     path = command.add_hook(source)
@@ -135,7 +131,6 @@ def test_a_broken_gate_denies(source: str, command: Command) -> None:
     assert path.name in why
 
 
-@pytest.mark.behaviour("B10")
 def test_broken_settings_deny_calls_and_prompts_and_are_told_at_the_start(command: Command) -> None:
     """The guards that the settings ask for are unknown."""
     (command.project / ".agent").mkdir()
@@ -147,7 +142,6 @@ def test_broken_settings_deny_calls_and_prompts_and_are_told_at_the_start(comman
     assert bridge(command, payload(command, "Stop")) == {}
 
 
-@pytest.mark.behaviour("B16")
 def test_a_hook_keeps_the_agent_going_once_in_a_row(command: Command) -> None:
     """Each event is a process of its own, which cannot count."""
     hook = command.add_hook("""
@@ -225,7 +219,6 @@ def test_another_agent_that_reads_the_settings_is_left_alone(command: Command, m
     assert bridge(command, payload(command, tool_input={"command": "rm -rf /"})) == {}
 
 
-@pytest.mark.behaviour("G15")
 def test_a_call_whose_payload_says_that_it_is_another_event_is_denied(command: Command) -> None:
     """The event's name on the command line counts; without one, the payload's does."""
     verdict, why = decision(bridge(command, payload(command, "Stop"), "PreToolUse"))

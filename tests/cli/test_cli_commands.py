@@ -131,7 +131,6 @@ def test_check_loads_without_running_an_agent(command: Command) -> None:
     assert command("check", ".agent/hooks/p.py").stdout == ".agent/hooks/p.py: loaded, 3 handlers\n"
 
 
-@pytest.mark.behaviour("AU3")
 def test_check_counts_everything_that_a_hook_registers(command: Command) -> None:
     """Handlers, interceptors, tools and tasks; a hook that registers nothing is loaded."""
     command.add_hook(
@@ -159,7 +158,6 @@ def test_check_counts_everything_that_a_hook_registers(command: Command) -> None
     ]
 
 
-@pytest.mark.behaviour("AU2")
 def test_check_refuses_a_tool_that_could_not_be_called(command: Command) -> None:
     """The line is that of `api.register_tool`."""
     command.add_hook(
@@ -176,7 +174,6 @@ def test_check_refuses_a_tool_that_could_not_be_called(command: Command) -> None
     assert "hook.py:8: api.register_tool: dice.execute cannot be called with" in command("check", code=1).stdout
 
 
-@pytest.mark.behaviour("AU3")
 def test_check_takes_directories(command: Command) -> None:
     """A project or its `.agent`: hooks, transformers and their settings; any other directory: the hooks in it."""
     agent = command.project / ".agent"
@@ -203,7 +200,6 @@ def test_check_takes_directories(command: Command) -> None:
     assert command("check", "empty", code=1).stdout.startswith("empty: no hooks here; ")
 
 
-@pytest.mark.behaviour("AU3")
 def test_check_without_a_path_checks_what_counts_here(command: Command) -> None:
     """The agent home's hooks, and the project's as far as they are approved: no code of a stranger runs.
 
@@ -252,7 +248,6 @@ def test_check_reports_each_problem_as_file_and_line(command: Command) -> None:
     assert told in command("check", ".agent/hooks/typo.py", code=1).stdout
 
 
-@pytest.mark.behaviour("T22")
 def test_a_tool_of_another_agent_is_no_mistake_when_the_settings_know_it(command: Command) -> None:
     """`knownTools`: for handlers and interceptors, in check and in a run."""
     command.add_hook("""\
@@ -352,7 +347,6 @@ def test_the_settings_example_has_every_key_and_fits_the_schema(command: Command
     assert settings.hooks == ()
 
 
-@pytest.mark.behaviour("VX3")
 def test_the_settings_example_copied_into_place_changes_nothing(
     command: Command, home: Path, no_agent_around: None
 ) -> None:
@@ -411,7 +405,6 @@ def test_a_bug_of_ours_is_one_line_and_a_file_to_report(
     report.unlink()
 
 
-@pytest.mark.behaviour("L15")
 def test_a_hook_package_is_listed_checked_and_run_like_a_file(command: Command) -> None:
     """It is discovered, or named with --hook; an error names the file inside the package."""
     package = command.project / ".agent" / "hooks" / "gate"
@@ -492,7 +485,6 @@ def test_the_page_of_the_command_has_each_command() -> None:
     assert set(COMMANDS) <= named
 
 
-@pytest.mark.behaviour("TM10")
 def test_list_shows_guards_redaction_and_checkpoints_with_their_files(command: Command, home: Path) -> None:
     """Without settings they are built in; a rule of your own is a row, and a guard that is off names the file."""
     shown = {row["name"]: row for row in json.loads(command("list", "--json").stdout)["inForce"]}

@@ -60,7 +60,6 @@ def completions(line: str, cwd: Path) -> list[str]:
     return done.stdout.split()
 
 
-@pytest.mark.behaviour("CV1")
 def test_tab_completes_commands_options_and_the_names_of_this_directory(command: Command) -> None:
     """A real bash gets them: agents, hooks, rules, events, tools."""
     command.add_hook("def register(api): ...", "no_force_push.py")
@@ -73,7 +72,6 @@ def test_tab_completes_commands_options_and_the_names_of_this_directory(command:
     assert completions("agent-hooks serve --sta", command.project) == ["--status"]
 
 
-@pytest.mark.behaviour("CV1")
 def test_tab_prints_no_error_whatever_is_wrong(command: Command) -> None:
     """Broken settings, a line that makes no sense, an open quotation mark, and a directory without checkpoints."""
     (command.project / ".agent").mkdir()
@@ -91,7 +89,6 @@ def test_tab_prints_no_error_whatever_is_wrong(command: Command) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.behaviour("CV1")
 def test_tab_in_a_shell_whose_installation_is_gone_prints_no_error(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,7 +109,6 @@ def test_tab_in_a_shell_whose_installation_is_gone_prints_no_error(
     shell.end()
 
 
-@pytest.mark.behaviour("CV1")
 @pytest.mark.parametrize("shell", SHELLS)
 def test_the_script_of_each_shell_sends_the_errors_of_tab_nowhere(command: Command, shell: str) -> None:
     """click's script has the form that ours changes in one place."""
@@ -125,7 +121,6 @@ def test_the_script_of_each_shell_sends_the_errors_of_tab_nowhere(command: Comma
 # ---- help
 
 
-@pytest.mark.behaviour("CV2")
 def test_no_help_text_is_cut_at_80_columns() -> None:
     """Each sentence of a list of commands is whole, each line fits, and each option has a text."""
     for ctx in every_command():
@@ -141,7 +136,6 @@ def test_no_help_text_is_cut_at_80_columns() -> None:
 # ---- one prefix, -q, no colours
 
 
-@pytest.mark.behaviour("CV3")
 @pytest.mark.parametrize(
     ("args", "code"),
     [(["--foo"], 2), (["nope"], 2), (["install"], 2), (["schema", "x"], 2), (["why"], 1), (["run"], 2)],
@@ -154,7 +148,6 @@ def test_an_error_begins_with_the_name_of_the_command(command: Command, args: li
     assert (code == 2) == lines[0].startswith("Usage: agent-hooks ")
 
 
-@pytest.mark.behaviour("CV3")
 def test_a_group_without_a_command_shows_its_help(command: Command) -> None:
     """It is a question rather than a mistake, so no error is printed."""
     done = command("guard", code=2)
@@ -162,7 +155,6 @@ def test_a_group_without_a_command_shows_its_help(command: Command) -> None:
     assert "agent-hooks: " not in done.stderr
 
 
-@pytest.mark.behaviour("CV4")
 def test_quiet_leaves_answers_warnings_and_errors(command: Command) -> None:
     """`-q` stands before or behind the name of any command; a run prints its answer only."""
     command.add_hook("def register(api): ...")
@@ -184,14 +176,12 @@ def test_quiet_leaves_answers_warnings_and_errors(command: Command) -> None:
     assert "wait for your approval" in command("new", "three", "-q").stdout
 
 
-@pytest.mark.behaviour("CV4")
 def test_every_command_takes_quiet() -> None:
     """Those of groups too."""
     for ctx in every_command():
         assert sum("-q" in each.opts for each in ctx.command.params) == 1, ctx.command_path
 
 
-@pytest.mark.behaviour("CV5")
 @pytest.mark.parametrize("args", [("run", "--no-session", "@bash false"), ("list",), ("guard", "exceptions")])
 def test_no_color_leaves_a_terminal_without_colours(
     command: Command, monkeypatch: pytest.MonkeyPatch, args: tuple[str, ...]
@@ -219,7 +209,6 @@ def keys(value: Any) -> Iterator[str]:
                 yield from keys(each)
 
 
-@pytest.mark.behaviour("CV6")
 def test_the_keys_of_all_json_are_spelled_alike(command: Command) -> None:
     """camelCase, whatever the command."""
     command.add_hook("""
@@ -270,7 +259,6 @@ def test_the_keys_of_all_json_are_spelled_alike(command: Command) -> None:
     assert "entryIndex" in said[("checkpoints", "list", "--json")]
 
 
-@pytest.mark.behaviour("CV6")
 def test_serve_status_answers_also_when_no_server_runs(command: Command) -> None:
     """A program gets a list; `--json` without a question is wrong usage, and starts no server."""
     assert json.loads(command("serve", "--status", "--json").stdout) == {"servers": []}
@@ -280,7 +268,6 @@ def test_serve_status_answers_also_when_no_server_runs(command: Command) -> None
 # ---- the pages
 
 
-@pytest.mark.behaviour("CV7")
 def test_the_page_of_exit_codes_has_each_command() -> None:
     """A command that is added gets its row."""
     text = (ROOT / "docs" / "exit-codes.md").read_text()

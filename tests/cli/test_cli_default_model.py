@@ -43,7 +43,6 @@ def choose_in_settings(home: Path, model: object) -> Path:
     return path
 
 
-@pytest.mark.behaviour("DM1")
 def test_the_model_of_the_settings_answers_where_none_is_named(
     command: Command, home: Path, server: ModelServer
 ) -> None:
@@ -55,7 +54,6 @@ def test_the_model_of_the_settings_answers_where_none_is_named(
     assert command("run", "--no-session", "--model", "puppet", "hello").stdout == "hello\n"
 
 
-@pytest.mark.behaviour("DM2")
 def test_a_project_does_not_choose_the_model(command: Command, home: Path, server: ModelServer) -> None:
     """It could send the code elsewhere; a warning names the key."""
     settings = command.project / ".agent" / "settings.json"
@@ -67,7 +65,6 @@ def test_a_project_does_not_choose_the_model(command: Command, home: Path, serve
     assert server.requests == []
 
 
-@pytest.mark.behaviour("DM3")
 @pytest.mark.parametrize(
     ("variable", "name"),
     [
@@ -90,7 +87,6 @@ def test_at_a_terminal_the_provider_whose_key_is_set_answers_and_is_named(
     assert choose_model(None, at_terminal=False).model.provider == "puppet"
 
 
-@pytest.mark.behaviour("DM3")
 def test_the_address_of_another_server_is_named_without_its_password(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -103,7 +99,6 @@ def test_the_address_of_another_server_is_named_without_its_password(
     assert "secret" not in note
 
 
-@pytest.mark.behaviour("DM3")
 def test_a_key_without_the_packages_of_models_leaves_the_puppet(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The sentence says how to install them."""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
@@ -114,7 +109,6 @@ def test_a_key_without_the_packages_of_models_leaves_the_puppet(home: Path, monk
     assert "OPENAI_API_KEY is set, but openai models need pip install 'agent-hooks-runtime[models]'" in note
 
 
-@pytest.mark.behaviour("DM4")
 def test_the_puppet_says_at_the_first_prompt_that_it_is_no_model(command: Command) -> None:
     """On stderr, once in a conversation, and not for a prompt that makes it call a tool; a chosen one says nothing."""
     said = f"warning: {NO_MODEL}\n"
@@ -125,7 +119,6 @@ def test_the_puppet_says_at_the_first_prompt_that_it_is_no_model(command: Comman
     assert "--model anthropic:NAME" in NO_MODEL
 
 
-@pytest.mark.behaviour("DM4")
 def test_at_a_terminal_without_a_key_the_puppet_is_announced_at_once(home: Path) -> None:
     """The sentence stands above the first prompt."""
     model, note = choose_model(None, at_terminal=True)
@@ -133,7 +126,6 @@ def test_at_a_terminal_without_a_key_the_puppet_is_announced_at_once(home: Path)
     assert note == NO_MODEL
 
 
-@pytest.mark.behaviour("DM5")
 def test_a_prompt_that_begins_with_a_tool_goes_to_the_puppet(command: Command, home: Path, server: ModelServer) -> None:
     """Whichever model is chosen, and nothing is sent; the name of no tool is a text for the model."""
     choose_in_settings(home, "openai:mine")
@@ -146,7 +138,6 @@ def test_a_prompt_that_begins_with_a_tool_goes_to_the_puppet(command: Command, h
 
 
 @pytest.mark.slow
-@pytest.mark.behaviour("DM5")
 def test_a_conversation_goes_on_with_the_model_after_a_call_by_hand(
     command: Command, home: Path, server: ModelServer
 ) -> None:
@@ -158,7 +149,6 @@ def test_a_conversation_goes_on_with_the_model_after_a_call_by_hand(
     assert "forty-two" in json.dumps(server.requests[0].body)
 
 
-@pytest.mark.behaviour("DM6")
 def test_a_text_that_a_hook_passes_on_never_becomes_a_call() -> None:
     """It may be a text of others; only the person's own prompts go to the puppet."""
     model = open_model("puppet")
@@ -179,7 +169,6 @@ def test_a_text_that_a_hook_passes_on_never_becomes_a_call() -> None:
     assert model_for(Real(), [], ["bash"]).provider == "real"
 
 
-@pytest.mark.behaviour("DM7")
 @pytest.mark.parametrize(
     ("model", "says"),
     [
@@ -218,7 +207,6 @@ def open_window(kind: str, name: str) -> int:
     return get_snapshot().find_provider_model(name, None, kind, None)[1].context_window or 0
 
 
-@pytest.mark.behaviour("TM41")
 def test_the_settings_name_the_thinking_level_of_a_new_session(command: Command, home: Path) -> None:
     """A session that is gone on with has its own; a project's settings do not count."""
     (home / ".agent").mkdir(exist_ok=True)
@@ -238,7 +226,6 @@ def test_the_settings_name_the_thinking_level_of_a_new_session(command: Command,
     assert "the key 'thinking' counts only in your own settings" in command("run", "--no-session", "hello").stderr
 
 
-@pytest.mark.behaviour("TM39")
 def test_a_project_does_not_choose_the_level_of_caution(command: Command) -> None:
     """Its settings could only loosen; the option is for the mode in which a person answers."""
     (command.project / ".agent").mkdir()

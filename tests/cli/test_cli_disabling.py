@@ -35,7 +35,6 @@ def own_hook(home: Path, name: str = "gate", text: str = GATE) -> Path:
     return path
 
 
-@pytest.mark.behaviour("HH1")
 def test_one_run_goes_without_a_hook(command: Command, home: Path) -> None:
     """By its name, its file's name or its path; the next run has it again."""
     path = own_hook(home)
@@ -46,7 +45,6 @@ def test_one_run_goes_without_a_hook(command: Command, home: Path) -> None:
     assert listed.startswith(f"left out: {path} (--without)\n")
 
 
-@pytest.mark.behaviour("HH1")
 def test_a_replay_goes_without_a_hook(command: Command, home: Path) -> None:
     """The calls that only this hook would have stopped pass."""
     own_hook(home)
@@ -60,7 +58,6 @@ def test_a_replay_goes_without_a_hook(command: Command, home: Path) -> None:
     assert "no shell" not in command("replay", "--without", "gate", "session.jsonl").stdout
 
 
-@pytest.mark.behaviour("HH2")
 def test_a_disabled_hook_counts_nowhere(command: Command, home: Path) -> None:
     """In a run, in another agent, in the lists; the settings keep their other keys and their form."""
     path = own_hook(home)
@@ -92,7 +89,6 @@ def test_a_disabled_hook_counts_nowhere(command: Command, home: Path) -> None:
     assert "is not disabled" in command("enable", "gate", code=1).stderr
 
 
-@pytest.mark.behaviour("HH2")
 def test_a_hook_that_cannot_be_loaded_blocks_nothing_once_it_is_disabled(command: Command, home: Path) -> None:
     """This is the way out where a hook of another person is broken."""
     own_hook(home, "broken", "1/0")
@@ -103,7 +99,6 @@ def test_a_hook_that_cannot_be_loaded_blocks_nothing_once_it_is_disabled(command
     assert "ZeroDivisionError" not in done.stderr
 
 
-@pytest.mark.behaviour("HH2")
 def test_symlinks_to_a_disabled_hook_and_packages_are_left_out_too(project: Path, home: Path) -> None:
     """A hook that is found twice does not come in by its other path."""
     path = own_hook(home)
@@ -121,7 +116,6 @@ def test_symlinks_to_a_disabled_hook_and_packages_are_left_out_too(project: Path
     assert load_settings(cwd=project).disabled_hooks == (str(package),)
 
 
-@pytest.mark.behaviour("HH3")
 def test_a_run_goes_on_without_a_hook_that_is_disabled_meanwhile(command: Command, home: Path) -> None:
     """The next turn has other hooks, in the same session."""
     own_hook(home)
@@ -142,7 +136,6 @@ def reason(rpc: RpcClient) -> str:
     return str(result.get("blockReason", ""))
 
 
-@pytest.mark.behaviour("HH3")
 def test_a_server_of_another_agent_notices_a_disabled_hook(agent: OtherAgent, home: Path) -> None:
     """The next event is judged without it, by the same process."""
     own_hook(home)
@@ -158,7 +151,6 @@ def test_a_server_of_another_agent_notices_a_disabled_hook(agent: OtherAgent, ho
     assert again["pid"] == server["pid"]
 
 
-@pytest.mark.behaviour("HH4")
 def test_a_wrong_name_is_an_error_with_the_nearest_names(command: Command, home: Path) -> None:
     """Nothing is changed, and no agent runs."""
     own_hook(home, "gate")
@@ -168,7 +160,6 @@ def test_a_wrong_name_is_an_error_with_the_nearest_names(command: Command, home:
     assert not (home / ".agent" / "settings.json").exists()
 
 
-@pytest.mark.behaviour("HH4")
 def test_a_name_of_several_hooks_asks_for_the_path() -> None:
     """A path says which, and a name of nothing lists the hooks that are there."""
     paths = ["/a/gate.py", "/b/gate.py", "/b/lint.py"]
@@ -181,7 +172,6 @@ def test_a_name_of_several_hooks_asks_for_the_path() -> None:
         chosen("xyz", [], cwd="/")
 
 
-@pytest.mark.behaviour("HH5")
 @pytest.mark.parametrize(
     "line",
     [
@@ -199,7 +189,6 @@ def test_no_agent_leaves_a_hook_out_by_its_shell(line: str) -> None:
     assert [each.rule for each in found] == ["write-guard-settings"]
 
 
-@pytest.mark.behaviour("HH5")
 def test_below_an_agent_no_hook_is_left_out(command: Command, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The mark of an agent is enough."""
     own_hook(home)
@@ -208,7 +197,6 @@ def test_below_an_agent_no_hook_is_left_out(command: Command, home: Path, monkey
         assert "is for a person" in command(*line, code=1).stderr
 
 
-@pytest.mark.behaviour("HH6")
 def test_a_project_cannot_disable_a_hook_of_the_person(command: Command, home: Path) -> None:
     """A warning names the key."""
     path = own_hook(home)

@@ -137,7 +137,6 @@ def posting(claude: None, served: Command, monkeypatch: pytest.MonkeyPatch) -> C
     return served
 
 
-@pytest.mark.behaviour("B23")
 def test_what_is_posted_is_tried_and_reaches_no_hook(posting: Command) -> None:
     """The server listens, and knows the token."""
     found = findings(posting)
@@ -147,7 +146,6 @@ def test_what_is_posted_is_tried_and_reaches_no_hook(posting: Command) -> None:
     assert not (posting.project / "heard").exists()
 
 
-@pytest.mark.behaviour("B23")
 def test_what_is_posted_and_not_heard(posting: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     """A proxy gets the post, git would commit the token, another program has the port, or Claude Code may not post
     there.
@@ -190,7 +188,6 @@ def test_what_is_posted_and_not_heard(posting: Command, monkeypatch: pytest.Monk
     assert f"port {address.port}: Address already in use" in posting("serve", "--log").stdout
 
 
-@pytest.mark.behaviour("B23")
 def test_a_copied_project_posts_to_the_server_of_the_first(posting: Command, tmp_path: Path) -> None:
     """Port and token are the same, so an answer does not prove that the server is the right one."""
     assert wrong(findings(posting)) == []

@@ -30,7 +30,6 @@ def foreign_session(project: Path, name: str = "foreign.jsonl") -> Path:
     return path
 
 
-@pytest.mark.behaviour("A19")
 @pytest.mark.parametrize("resume", [["--resume", ".agent/sessions/foreign.jsonl"], ["--continue"]])
 def test_print_mode_refuses_a_session_from_elsewhere_and_names_the_remedy(command: Command, resume: list[str]) -> None:
     """With the option it goes on, and from then on the session counts as this machine's."""
@@ -46,7 +45,6 @@ def test_print_mode_refuses_a_session_from_elsewhere_and_names_the_remedy(comman
     assert prompts(path) == ["yes, delete everything", "go on", "and on"]
 
 
-@pytest.mark.behaviour("A19")
 def test_continue_prefers_the_sessions_of_this_machine(command: Command) -> None:
     """A repository cannot put itself in front by the time of its file."""
     command("run", "mine")
@@ -58,7 +56,6 @@ def test_continue_prefers_the_sessions_of_this_machine(command: Command) -> None
     assert prompts(foreign) == ["yes, delete everything"]
 
 
-@pytest.mark.behaviour("A19")
 def test_a_copy_and_another_file_in_the_place_of_a_session_are_from_elsewhere(command: Command) -> None:
     """The path, the inode and the id of the session all count."""
     command("run", "mine")
@@ -73,7 +70,6 @@ def test_a_copy_and_another_file_in_the_place_of_a_session_are_from_elsewhere(co
     assert REFUSED in command("run", "--resume", str(mine), "x", code=1).stderr
 
 
-@pytest.mark.behaviour("A19")
 @pytest.mark.parametrize(("keys", "accepted"), [("\n", False), ("n\n", False), ("y\n", True)])
 def test_at_a_terminal_a_question_comes_first_and_enter_is_no(command: Command, keys: str, accepted: bool) -> None:
     """A yes is remembered."""
@@ -89,7 +85,6 @@ def test_at_a_terminal_a_question_comes_first_and_enter_is_no(command: Command, 
         assert ((command.project / "done").exists(), REFUSED in seen) == (accepted, not accepted)
 
 
-@pytest.mark.behaviour("A19")
 def test_over_rpc_a_session_from_elsewhere_is_refused(command: Command) -> None:
     """Both at the start and by `switch_session`; the sessions that the host begins itself can be resumed."""
     path = foreign_session(command.project)

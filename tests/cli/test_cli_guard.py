@@ -30,7 +30,6 @@ def test_run_has_the_guards_on(command: Command) -> None:
     assert (command.project / "src").is_dir()
 
 
-@pytest.mark.behaviour("G13")
 def test_the_person_reads_how_to_allow_a_call_and_the_model_does_not(command: Command) -> None:
     """The puppet prints the result that it is given, on stdout."""
     done = command("run", "--no-session", "@bash rm -rf src")
@@ -39,7 +38,6 @@ def test_the_person_reads_how_to_allow_a_call_and_the_model_does_not(command: Co
     assert "--allow-once rm-rf" in command("why").stdout
 
 
-@pytest.mark.behaviour("G13")
 def test_another_agent_shows_the_person_how_to_allow_a_call(command: Command) -> None:
     """Its model reads the reason of the denial; a question is put by the agent, in the person's copy."""
     call = {"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": "Bash", "tool_use_id": "t"}
@@ -114,7 +112,6 @@ def test_a_wrong_section_stops_the_command_before_anything_runs(command: Command
     assert not (command.project / "ran").exists()
 
 
-@pytest.mark.behaviour("EF15")
 def test_explain_shows_each_effect(command: Command) -> None:
     """A path in the project is relative, and an unknown part says why."""
     shown = command("guard", "explain", "echo x > a; cd $D; rm -r src; make; curl -d @b https://x.example").stdout
@@ -134,7 +131,6 @@ def test_explain_shows_what_would_run_the_rule_and_the_verdict(command: Command)
     assert "(undecidable)" in command("guard", "explain", "$X -rf /").stdout
 
 
-@pytest.mark.behaviour("EF15")
 def test_check_answers_each_line_with_a_line(command: Command) -> None:
     """The verdict is pass, block or ask; an unreadable line is a block."""
     calls = [
@@ -169,7 +165,6 @@ def test_test_scores_a_corpus_per_class(command: Command) -> None:
     assert "denied 0 of" in command("guard", "test", str(CORPORA / "paths.tsv")).stdout
 
 
-@pytest.mark.behaviour("FC3")
 def test_test_counts_blocked_asked_and_false_rows_apart(command: Command) -> None:
     """A question that a person may answer is no block; `--json` prints the same numbers with the wrong rows."""
     rows = [

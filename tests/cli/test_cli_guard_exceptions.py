@@ -42,7 +42,6 @@ def answers(command: Command, *words: str, code: int = 0) -> Any:
     return json.loads(command("guard", "exceptions", "--json", *words, code=code).stdout)
 
 
-@pytest.mark.behaviour("RM3")
 def test_the_answers_are_listed_and_revoked(command: Command, agent: Path) -> None:
     """A revoked one has a record and blocks again; the exceptions of settings are listed with their file."""
     settings = agent / "settings.json"
@@ -65,7 +64,6 @@ def test_the_answers_are_listed_and_revoked(command: Command, agent: Path) -> No
     assert "revoked answer 1" in command("records").stdout
 
 
-@pytest.mark.behaviour("RM3")
 def test_list_and_doctor_show_the_answers_of_the_project(command: Command, agent: Path, tmp_path: Path) -> None:
     """Those of other projects are in `guard exceptions` only."""
     (tmp_path / "other").mkdir()
@@ -80,7 +78,6 @@ def test_list_and_doctor_show_the_answers_of_the_project(command: Command, agent
     assert [each["number"] for each in answers(command)["answers"]] == [1, 2]
 
 
-@pytest.mark.behaviour("RM5")
 def test_an_edited_answer_has_a_message_in_each_command(command: Command, agent: Path) -> None:
     """It allows nothing, and the message says how to end it."""
     raw = json.loads((agent / FILE).read_text())
@@ -97,7 +94,6 @@ def test_an_edited_answer_has_a_message_in_each_command(command: Command, agent:
     assert answers(command) == {"answers": [], "problems": [], "settings": []}
 
 
-@pytest.mark.behaviour("RM5")
 def test_an_answer_of_a_project_that_moved_is_named(command: Command, agent: Path) -> None:
     """It stays in the list, with the reason why it does not count."""
     os.rename(command.project / ".git", command.project / "git.old")
@@ -106,7 +102,6 @@ def test_an_answer_of_a_project_that_moved_is_named(command: Command, agent: Pat
     assert "its project was moved or removed" in command("guard", "exceptions").stdout
 
 
-@pytest.mark.behaviour("RM5")
 def test_an_answer_from_before_a_project_was_moved_is_named_in_each_command(command: Command, agent: Path) -> None:
     """The commands find it in the new place too, and say how to end it."""
     Store(str(agent)).add(About(tool="bash", by="x", rule="rm-rf", words=("rm",)), project_of(str(command.project)))
@@ -121,7 +116,6 @@ def test_an_answer_from_before_a_project_was_moved_is_named_in_each_command(comm
     assert reason in " ".join(command("doctor", *place, code=None).stdout.split())
 
 
-@pytest.mark.behaviour("RM5")
 def test_an_answer_that_has_expired_is_named_when_an_agent_starts(command: Command, agent: Path) -> None:
     """An answer that lies in the future does not count either."""
     about = About(tool="bash", by="builtin:command-safety-guard", rule="rm-rf", words=("rm", "-rf", "x"))
@@ -133,7 +127,6 @@ def test_an_answer_that_has_expired_is_named_when_an_agent_starts(command: Comma
     assert "answer 1" not in ran
 
 
-@pytest.mark.behaviour("RM3")
 def test_below_an_agent_no_answer_is_ended(command: Command, agent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The list is shown there too."""
     monkeypatch.setenv("CLAUDECODE", "1")
@@ -141,7 +134,6 @@ def test_below_an_agent_no_answer_is_ended(command: Command, agent: Path, monkey
     assert len(answers(command)["answers"]) == 1
 
 
-@pytest.mark.behaviour("RM3")
 def test_no_secret_of_a_command_is_shown(command: Command, agent: Path) -> None:
     """The file has the exact words, which only the person may read."""
     words = ("curl", "-u", "me:ghp_" + "a1B2" * 9, "https://x.example")
@@ -152,7 +144,6 @@ def test_no_secret_of_a_command_is_shown(command: Command, agent: Path) -> None:
     assert "a1B2a1B2" not in command("guard", "exceptions", "--revoke", "2").stdout
 
 
-@pytest.mark.behaviour("RM6")
 @pytest.mark.parametrize("as_json", [True, False])
 def test_an_answer_to_a_hook_that_has_changed_is_named(command: Command, agent: Path, *, as_json: bool) -> None:
     """The list says so as `list` and `doctor` do; what the hook prints while it is loaded does not spoil it."""
@@ -173,7 +164,6 @@ def test_an_answer_to_a_hook_that_has_changed_is_named(command: Command, agent: 
         assert "loaded" not in shown
 
 
-@pytest.mark.behaviour("RM6")
 def test_no_hook_is_loaded_where_no_answer_is_about_one(command: Command, agent: Path) -> None:
     """A list of answers about programs runs no code of hooks."""
     (agent / "hooks").mkdir(exist_ok=True)

@@ -81,7 +81,6 @@ def judge(entry: Any, text: str, project: Path) -> Any:
 # ---- the edits --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("B9")
 def test_what_is_installed_runs_and_uninstall_leads_back_to_the_byte(served: Command) -> None:
     """The entry is run as the agent runs it; other settings keep their text, and a backup lies beside the file."""
     path = local(served)
@@ -175,7 +174,6 @@ def test_what_is_shared_names_nothing_of_this_machine(
     assert "there is no agent-hooks on the PATH" in served("install", "claude-code", "--project").stderr
 
 
-@pytest.mark.behaviour("EN2")
 @pytest.mark.parametrize("target", ["--project", "--local"])
 def test_another_agent_that_reads_the_file_is_judged_in_its_own_words(
     served: Command, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str
@@ -201,7 +199,6 @@ def test_another_agent_that_reads_the_file_is_judged_in_its_own_words(
         assert json.loads(done.stdout).get("permissionDecision") == decision
 
 
-@pytest.mark.behaviour("B9")
 def test_install_for_the_user(command: Command, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The file is in the home directory, or in Claude Code's own configuration directory."""
     command("install", "claude-code", "--user")
@@ -400,7 +397,6 @@ LAYOUT = st.fixed_dictionaries(
     names=st.sets(st.sampled_from(EVENTS), min_size=1),
 )
 @settings(max_examples=60)
-@pytest.mark.behaviour("B9")
 def test_install_and_uninstall_give_any_settings_back(
     found: dict[str, Any], layout: dict[str, Any], around: str, bom: bool, names: set[str]
 ) -> None:
@@ -540,7 +536,6 @@ def posted(path: Path) -> dict[str, Address]:
     return {entry.event: entry.address for entry in entries if entry.address is not None}
 
 
-@pytest.mark.behaviour("B23")
 def test_with_http_what_decides_nothing_is_posted_until_something_else_is_asked_for(command: Command) -> None:
     """Other users cannot read the file from then on, the token is never printed, and port and token stay the same."""
     path = local(command)

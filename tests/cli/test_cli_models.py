@@ -82,7 +82,6 @@ def test_a_conversation_with_tools_on_real_files_and_a_hook_that_blocks_one(
     assert KEY not in saved + done.stdout + done.stderr
 
 
-@pytest.mark.behaviour("M4")
 @pytest.mark.parametrize("kind", ["anthropic", "openai", "google"], indirect=True)  # a kind of errors each
 def test_a_failure_ends_the_run_with_one_clear_line_and_no_key(
     command: Command, kind: str, server: ModelServer

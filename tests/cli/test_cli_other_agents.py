@@ -28,7 +28,6 @@ def payload(agent: str, name: str) -> Any:
     return json.loads((PAYLOADS / f"{agent}.json").read_text())[name]
 
 
-@pytest.mark.behaviour("CX5")
 def test_a_directory_that_the_model_names_does_not_change_the_project(command: Command) -> None:
     """Codex reports the directory of a command as that of the event; the hooks of the project judge it all the same."""
     command.add_hook(BLOCK)
@@ -64,7 +63,6 @@ def as_copilot(command: Command, agent: str, event: str, given: Any, **environme
     return json.loads(done.stdout)
 
 
-@pytest.mark.behaviour("CX9")
 def test_an_entry_of_claude_code_that_copilot_runs_is_judged_by_copilots_table(command: Command, home: Path) -> None:
     """The answer has the form of Copilot CLI, which knows no other for some of its words."""
     command.add_hook(ASK_AND_TELL)
@@ -77,7 +75,6 @@ def test_an_entry_of_claude_code_that_copilot_runs_is_judged_by_copilots_table(c
     assert (command.project / "judged").read_text() == "bash\nbash\n"
 
 
-@pytest.mark.behaviour("CX9")
 def test_an_event_is_judged_once_where_copilot_has_entries_of_its_own(command: Command, home: Path) -> None:
     """Claude Code's entry is silent then, and Copilot's own entry answers."""
     command.add_hook(ASK_AND_TELL)
@@ -103,7 +100,6 @@ def test_a_damaged_payload_is_refused_in_each_agents_words(command: Command, mon
             assert '"permissionDecision": "deny"' in said
 
 
-@pytest.mark.behaviour("CX9")
 def test_an_entry_of_claude_code_that_cursor_runs_is_judged_by_cursors_table(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,7 +28,6 @@ def sent(server: ModelServer) -> str:
     return str(server.requests[-1].body["messages"][-1]["content"])
 
 
-@pytest.mark.behaviour("DM8")
 def test_piped_text_goes_along_with_the_prompt(command: Command, server: ModelServer) -> None:
     """As in `cat FILE | agent-hooks run PROMPT`; one line on stderr says so."""
     done = command("run", "--no-session", "--model", "openai:m", "sum this up", stdin="one\ntwo\n")
@@ -47,7 +46,6 @@ def test_a_file_as_stdin_is_read_too(command: Command, server: ModelServer) -> N
     assert sent(server) == "sum this up\n\n<stdin>\ncaf\ufffd\n</stdin>"
 
 
-@pytest.mark.behaviour("DM9")
 def test_a_silent_open_stdin_does_not_hang_the_run(command: Command, server: ModelServer) -> None:
     """A program that starts ours may leave its pipe open for ever."""
     line = command.line(

@@ -78,7 +78,6 @@ def objects(command: Command, *args: str) -> list[dict[str, Any]]:
 # ---- a day's work ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("LK15")
 def test_a_record_is_shown_with_the_files_of_its_turn_and_the_way_back(command: Command, records: Path) -> None:
     """The command that `records show` prints takes them back; a call of a turn without files has no such line."""
     subprocess.run(["git", "init", "-q"], cwd=command.project, check=True)
@@ -103,7 +102,6 @@ def test_a_record_is_shown_with_the_files_of_its_turn_and_the_way_back(command: 
     assert "way back" not in shown
 
 
-@pytest.mark.behaviour("R26")
 def test_after_a_days_work_records_tell_who_stopped_and_who_allowed(command: Command, agent: OtherAgent) -> None:
     """Our agent and another one work in a project; table, JSON, ladder and `why` answer, and the files are whole."""
     hook = command.add_hook(GATE)
@@ -211,7 +209,6 @@ def test_without_records_the_table_says_so(command: Command) -> None:
     assert "no recorded session has an id that begins with 'x'" in command("records", "forget", "x", code=1).stderr
 
 
-@pytest.mark.behaviour("R27")
 def test_texts_of_records_do_not_control_the_terminal(command: Command, records: Path) -> None:
     """Escape sequences and characters that change the direction of writing are shown as escapes, in JSON too."""
     evil = "a\x1b[2J\u202eb\x9bc\nd"
@@ -280,7 +277,6 @@ def test_why_names_the_cause_and_the_remedy(
     assert lines[2].startswith(remedy)
 
 
-@pytest.mark.behaviour("R31")
 def test_why_leads_to_the_files_that_a_call_changed(command: Command) -> None:
     """Of a call that passed, it says that nothing objected, and names the command that brings its files back."""
     git(command.project, "init", "-q")
@@ -341,7 +337,6 @@ def test_why_names_a_hook_that_could_not_be_loaded(command: Command, tmp_path: P
 # ---- care of the files -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("R23")
 def test_verify_ends_with_1_and_names_the_place(command: Command, records: Path) -> None:
     """The file, the line and the reason stand in one line."""
     path = write(records, decision("one", command="good"), decision("two"))
@@ -351,7 +346,6 @@ def test_verify_ends_with_1_and_names_the_place(command: Command, records: Path)
     assert shown[-1] == "1 problem in 1 file, 1 line checked"
 
 
-@pytest.mark.behaviour("R25")
 def test_a_head_kept_elsewhere_finds_records_that_were_made_anew(
     command: Command, records: Path, tmp_path: Path
 ) -> None:
@@ -372,7 +366,6 @@ def test_a_head_kept_elsewhere_finds_records_that_were_made_anew(
     assert "a head has 64 hexadecimal digits" in command("records", "verify", "--head", "xyz", code=2).stderr
 
 
-@pytest.mark.behaviour("R28")
 def test_prune_and_forget_leave_a_tombstone(command: Command, records: Path, home: Path) -> None:
     """The settings say how many days, unless the command does; a session is named by the beginning of its id."""
     for session in ("first", "second", "third"):
@@ -400,7 +393,6 @@ def test_a_session_that_is_being_recorded_is_not_forgotten(command: Command, rec
 # ---- agents may not read ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("R29")
 def test_an_agent_does_not_read_or_remove_records(
     command: Command, records: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -422,7 +414,6 @@ def test_an_agent_does_not_read_or_remove_records(
     command("records", "head")
 
 
-@pytest.mark.behaviour("R30")
 def test_commands_about_records_run_no_code_of_a_project(command: Command, records: Path, home: Path) -> None:
     """Neither hooks nor settings of a project are loaded, and broken settings stop no reader."""
     write(records, decision("x", "block"))
@@ -438,7 +429,6 @@ def test_commands_about_records_run_no_code_of_a_project(command: Command, recor
 # ---- bad input -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("R21")
 def test_damaged_files_are_counted_and_named(command: Command, records: Path) -> None:
     """Half a line, zeros, a later version and a FIFO cost no other record."""
     path = write(records, decision("one", "block"))
@@ -454,7 +444,6 @@ def test_damaged_files_are_counted_and_named(command: Command, records: Path) ->
     assert "exit" not in command("records", "verify", code=1).stderr
 
 
-@pytest.mark.behaviour("R22")
 def test_a_hundred_thousand_lines_are_shown_in_seconds(command: Command, records: Path) -> None:
     """The table keeps only the rows that it shows."""
     path = write(records, decision("", "block"), (Result, {"id": "", "tool": "bash", "status": "blocked"}))
@@ -472,7 +461,6 @@ _TEXT = st.text(max_size=20) | st.sampled_from(["\x1b[2J", "\u202e", "\ud800", "
 _VALUE = st.recursive(_TEXT | st.none() | st.integers() | st.floats(), lambda each: st.lists(each, max_size=2))
 
 
-@pytest.mark.behaviour("R27")
 @given(st.lists(st.sampled_from([Decision, Result, Question, Answer, Prompt, Note]), min_size=1), st.data())
 def test_any_record_is_shown(kinds: list[type[Line]], data: st.DataObject) -> None:
     """Every value that a line can hold is a row, an object, a ladder and an explanation, each harmless."""

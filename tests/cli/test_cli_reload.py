@@ -7,8 +7,6 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
-import pytest
-
 from running import Command, RpcClient
 from support import until
 
@@ -41,7 +39,6 @@ def warnings(rpc: RpcClient, text: str) -> list[Any]:
     return [each for each in rpc.all("hook_ui_request", method="notify") if text in each["message"]]
 
 
-@pytest.mark.behaviour("Y10")
 def test_a_change_counts_from_the_next_turn_of_a_run(command: Command) -> None:
     """A module beside the hook, the settings and the transformers count too; the session goes on."""
     hook = command.add_hook("""
@@ -73,7 +70,6 @@ def test_a_change_counts_from_the_next_turn_of_a_run(command: Command) -> None:
     assert "from the newer" in done.stdout.partition("from the old")[2], done.stdout
 
 
-@pytest.mark.behaviour("Y10")
 def test_a_client_over_rpc_can_reload(command: Command) -> None:
     """The response names the hooks and the problems; a change counts without it, too."""
     hook = command.add_hook(GATE.format("old"))
@@ -104,7 +100,6 @@ def test_a_client_over_rpc_can_reload(command: Command) -> None:
     rpc.end()
 
 
-@pytest.mark.behaviour("NB3")
 def test_a_path_that_cannot_be_one_does_not_end_the_session(command: Command, home: Path) -> None:
     """A NUL in a hook of the settings is an error with the key; the former gate judges on until it is mended."""
     gate = home / "gate.py"
@@ -125,7 +120,6 @@ def test_a_path_that_cannot_be_one_does_not_end_the_session(command: Command, ho
     rpc.end()
 
 
-@pytest.mark.behaviour("Y11")
 def test_trust_that_changes_counts_at_the_next_turn(command: Command) -> None:
     """Until the person approves a change, the approved bytes judge, with their own data; that is said for each file."""
     command.trusted = False
@@ -150,7 +144,6 @@ def test_trust_that_changes_counts_at_the_next_turn(command: Command) -> None:
     rpc.end()
 
 
-@pytest.mark.behaviour("Y4")
 def test_list_says_that_a_session_keeps_the_former_version(command: Command) -> None:
     """The file is named with its error, and the exit code is 1."""
     command.add_hook("def register(api:\n")
@@ -159,7 +152,6 @@ def test_list_says_that_a_session_keeps_the_former_version(command: Command) -> 
     assert "keeps the former version" in done.stderr
 
 
-@pytest.mark.behaviour("Y10")
 def test_a_module_that_is_imported_later_counts(command: Command) -> None:
     """A hook outside of the hook directories is watched with the modules that it imports, when it imports them."""
     hook = command.project / "own.py"
@@ -187,7 +179,6 @@ def test_a_module_that_is_imported_later_counts(command: Command) -> None:
     rpc.end()
 
 
-@pytest.mark.behaviour("Y13")
 def test_an_exception_for_one_call_is_used_up_after_a_reload(command: Command) -> None:
     """The guards are made again, and remember it."""
     hook = command.add_hook("def register(api): pass")
@@ -205,7 +196,6 @@ def test_an_exception_for_one_call_is_used_up_after_a_reload(command: Command) -
     rpc.end()
 
 
-@pytest.mark.behaviour("Y14")
 def test_an_abort_during_a_reload_keeps_the_old_hooks(command: Command) -> None:
     """The change stays due: the next run tries again."""
     hook = command.add_hook(GATE.format("old"))
@@ -223,7 +213,6 @@ def test_an_abort_during_a_reload_keeps_the_old_hooks(command: Command) -> None:
     rpc.end()
 
 
-@pytest.mark.behaviour("KC1")
 def test_the_first_session_of_a_directory_reloads_nothing(command: Command) -> None:
     """The session makes the directory's `.agent`, which holds no hook then; one that appears there later counts."""
     hook = command.project.parent / "outside.py"

@@ -121,7 +121,6 @@ def test_a_failing_model_ends_its_run_with_the_error(client: MakeClient, command
 # ---- dialogs ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("U4", "U9")
 def test_a_dialog_of_the_session_start_is_answered(client: MakeClient, command: Command) -> None:
     """The reader runs before any hook; other requests are answered meanwhile."""
     command.add_hook("""
@@ -190,7 +189,6 @@ ASKER = """
 """
 
 
-@pytest.mark.behaviour("U1", "U2", "U3")
 @pytest.mark.parametrize(
     ("responses", "got"),
     [
@@ -228,7 +226,6 @@ def test_a_wrong_response_is_no_and_an_error_that_names_the_dialog(
         assert sum(error["id"] == dialog for error in errors) == (2 if wrong else 1)
 
 
-@pytest.mark.behaviour("U8")
 def test_a_thousand_dialogs_at_once_with_other_commands_between_them(client: MakeClient, command: Command) -> None:
     """The answers come in any order: none is lost, and each reaches its own dialog."""
     command.add_hook("""
@@ -259,7 +256,6 @@ def test_a_thousand_dialogs_at_once_with_other_commands_between_them(client: Mak
     assert rpc.all("response", success=False) == []
 
 
-@pytest.mark.behaviour("U6")
 def test_an_aborted_dialog_is_cancelled_for_the_client_too(client: MakeClient, command: Command) -> None:
     """The tool does not run, and an answer comes too late."""
     command.add_hook(GATE)
@@ -276,7 +272,6 @@ def test_an_aborted_dialog_is_cancelled_for_the_client_too(client: MakeClient, c
     assert not (command.project / "ran").exists()
 
 
-@pytest.mark.behaviour("U6")
 def test_a_dialog_that_its_handler_gives_up_is_cancelled_for_the_client(client: MakeClient, command: Command) -> None:
     """The cancellation has the reason `timeout`."""
     command.add_hook("""
@@ -295,7 +290,6 @@ def test_a_dialog_that_its_handler_gives_up_is_cancelled_for_the_client(client: 
     rpc.end()
 
 
-@pytest.mark.behaviour("U5")
 @pytest.mark.parametrize("how", ["end", "shutdown", "signal"])
 def test_the_end_settles_every_open_dialog(client: MakeClient, command: Command, how: str) -> None:
     """A start handler and handlers of tool calls get their defaults; exactly one session shutdown follows."""
@@ -342,7 +336,6 @@ def test_the_end_settles_every_open_dialog(client: MakeClient, command: Command,
     assert rpc.all("session")[-1]["reason"] == "shutdown"
 
 
-@pytest.mark.behaviour("U5")
 @pytest.mark.parametrize("how", ["end", "shutdown"])
 def test_the_end_settles_a_dialog_of_the_session_start(client: MakeClient, command: Command, how: str) -> None:
     """It is settled before any prompt."""
@@ -401,7 +394,6 @@ def test_a_signal_while_the_session_starts_ends_it_in_order(client: MakeClient, 
 # ---- the wire --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("U7")
 def test_what_hooks_print_goes_to_the_log_and_their_stdin_is_empty(client: MakeClient, command: Command) -> None:
     """The same holds for the programs that hooks start."""
     command.add_hook("""
@@ -426,7 +418,6 @@ def test_what_hooks_print_goes_to_the_log_and_their_stdin_is_empty(client: MakeC
         assert text in rpc.log.splitlines()
 
 
-@pytest.mark.behaviour("U10")
 def test_a_failing_handler_is_one_record(client: MakeClient, command: Command) -> None:
     """A hook that cannot be loaded is one record too."""
     hook = command.add_hook("""
@@ -454,7 +445,6 @@ def test_a_failing_handler_is_one_record(client: MakeClient, command: Command) -
     assert "oops" in loading["error"]
 
 
-@pytest.mark.behaviour("U11")
 def test_no_line_from_the_client_is_fatal(client: MakeClient) -> None:
     """Each is an error record that says which line it was, and the next line counts again."""
     bad = {
@@ -481,7 +471,6 @@ def test_no_line_from_the_client_is_fatal(client: MakeClient) -> None:
     rpc.end()
 
 
-@pytest.mark.behaviour("U11")
 def test_a_line_of_50_mb_is_one_error_and_separators_in_strings_are_text(client: MakeClient) -> None:
     """Reading goes on after its end; records for the client have no separators either."""
     rpc = client()
@@ -796,7 +785,6 @@ ASK = """
 """
 
 
-@pytest.mark.behaviour("QS1", "QS13")
 def test_a_client_answers_a_question_of_a_guard_for_the_person(command: Command, client: MakeClient) -> None:
     """No with a reason reaches the model; true is Yes once."""
     rpc = client()
@@ -817,7 +805,6 @@ def test_a_client_answers_a_question_of_a_guard_for_the_person(command: Command,
     rpc.end()
 
 
-@pytest.mark.behaviour("QS13")
 def test_a_question_about_an_edit_has_a_diff_for_the_client(command: Command, client: MakeClient) -> None:
     """An answer for always is refused without the option, and the call is blocked."""
     command.add_hook(ASK)
@@ -833,7 +820,6 @@ def test_a_question_about_an_edit_has_a_diff_for_the_client(command: Command, cl
     rpc.end()
 
 
-@pytest.mark.behaviour("QS13")
 def test_only_rpc_mode_lets_a_client_remember(command: Command) -> None:
     """In the other modes the option is a mistake."""
     done = command("run", "--allow-remember", "-p", "@bash ls", code=2)

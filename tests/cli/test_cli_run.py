@@ -251,7 +251,6 @@ LATE = """
 """
 
 
-@pytest.mark.behaviour("MC1")
 @pytest.mark.parametrize("mode", ["inline", "process"])
 def test_a_tool_that_is_registered_at_the_start_of_the_session_is_offered(command: Command, mode: str) -> None:
     """A gate may name it, and a second one of that name is left out, with one warning."""
@@ -264,7 +263,6 @@ def test_a_tool_that_is_registered_at_the_start_of_the_session_is_offered(comman
     assert "can match no known tool" not in done.stderr
 
 
-@pytest.mark.behaviour("MC1")
 @pytest.mark.parametrize("mode", ["inline", "process"])
 def test_such_a_tool_is_offered_after_a_reload_too(command: Command, mode: str) -> None:
     """The new generation hears a start of its own."""
@@ -326,7 +324,6 @@ def test_tool_input_that_breaks_its_schema_does_not_run(command: Command) -> Non
         assert text in done.stdout
 
 
-@pytest.mark.behaviour("S3")
 def test_a_model_that_fails_ends_the_run_with_one_shutdown(command: Command) -> None:
     """The run failed: exit 1, and the events still end in order."""
     command.add_hook(RECORDER)
@@ -340,7 +337,6 @@ def test_a_model_that_fails_ends_the_run_with_one_shutdown(command: Command) -> 
 # ---- interruption ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("S3", "T24")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_run_in_order(command: Command, number: signal.Signals) -> None:
     """The tool is killed, observers get the end, the session file has it, shutdown comes once, and the exit code is
@@ -371,7 +367,6 @@ def test_a_signal_ends_the_run_in_order(command: Command, number: signal.Signals
         os.kill(pid, 0)
 
 
-@pytest.mark.behaviour("S3")
 def test_a_shutdown_handler_that_hangs_does_not_hold_the_run(command: Command) -> None:
     """Shutdown has so many seconds in all; a thread that sleeps on does not keep the process."""
     name = "session:shutdown"
@@ -609,7 +604,6 @@ def test_a_second_signal_ends_a_run_that_does_not_stop(command: Command) -> None
     assert "interrupted again; leaving at once" in stderr
 
 
-@pytest.mark.behaviour("U12")
 def test_interactive_mode_without_a_terminal_says_what_to_use_instead(command: Command) -> None:
     """Interactive mode needs a terminal, and a pipe is none."""
     done = command("run", "--mode", "interactive", code=2)
@@ -630,7 +624,6 @@ def test_untrust_ends_the_hooks_of_a_run(command: Command) -> None:
     assert f"the approval of {command.project} was taken back, so its hooks end" in stderr
 
 
-@pytest.mark.behaviour("TM6")
 def test_the_reason_of_a_block_is_read_once(command: Command) -> None:
     """On one terminal or pipe for stdout and stderr, with the call only; a reader of stdout alone gets it there."""
     command.add_hook(GATE)
@@ -645,7 +638,6 @@ def test_the_reason_of_a_block_is_read_once(command: Command) -> None:
     assert (alone.stdout.count("no deleting"), alone.stderr.count("no deleting")) == (1, 1)
 
 
-@pytest.mark.behaviour("TM1")
 def test_print_mode_shows_markdown_at_a_terminal_and_the_source_elsewhere(command: Command) -> None:
     """The answer of a model is wrapped at words there; a program gets the text as it is."""
     text = "# One\n\n" + " ".join(f"**word{number}**" for number in range(40)) + "\n\n```\nnever closed\n"

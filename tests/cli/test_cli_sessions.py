@@ -76,7 +76,6 @@ def test_what_cannot_be_gone_on_with_is_told_and_nothing_runs(
     assert (command.project / "foreign.jsonl").read_text() == text
 
 
-@pytest.mark.behaviour("S7")
 def test_a_second_process_on_one_session_is_told(command: Command) -> None:
     """It writes nothing; the first goes on, and then the session can be resumed."""
     run = command.start("run", "@bash touch begun; while [ ! -e go-on ]; do sleep 0.05; done")
@@ -94,7 +93,6 @@ def test_a_second_process_on_one_session_is_told(command: Command) -> None:
     assert prompts(path)[1:] == ["now"]
 
 
-@pytest.mark.behaviour("S6", "T24")
 def test_a_killed_run_can_be_gone_on_with(command: Command) -> None:
     """After SIGKILL in the middle of a call, the model reads that the end of the call is unknown."""
     run = command.start("run", "@bash touch begun; sleep 1000")
@@ -135,7 +133,6 @@ def test_a_full_disk_is_told_and_the_run_goes_on(command: Command) -> None:
     assert prompts(path) == ["@bash echo three"]
 
 
-@pytest.mark.behaviour("S3")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_while_the_session_starts_still_shuts_it_down_once(command: Command, number: signal.Signals) -> None:
     """A `start` handler that waits is cancelled."""

@@ -66,7 +66,6 @@ def decision(answer: Any) -> tuple[str, str]:
     return specific["permissionDecision"], specific["permissionDecisionReason"]
 
 
-@pytest.mark.behaviour("VX1")
 @pytest.mark.parametrize("broken", BROKEN)
 def test_a_file_that_cannot_be_read_denies_each_call(
     command: Command, path: Path, broken: Callable[[Path], None]
@@ -88,7 +87,6 @@ def test_a_file_that_cannot_be_read_denies_each_call(
         assert "every call is blocked until it is mended" in text
 
 
-@pytest.mark.behaviour("VX1")
 @pytest.mark.parametrize("broken", [wrong_indent, dangling_link])
 def test_the_server_denies_until_the_file_is_mended(
     agent: OtherAgent, path: Path, broken: Callable[[Path], None]
@@ -105,7 +103,6 @@ def test_the_server_denies_until_the_file_is_mended(
     assert agent().keys() <= {"systemMessage"}
 
 
-@pytest.mark.behaviour("VX2")
 @pytest.mark.parametrize("name", ["Glob", "find", "'ls, Glob'"])
 def test_both_names_of_a_tool_count_in_the_host_and_in_bridges(command: Command, path: Path, name: str) -> None:
     """A person needs one section for a tool that agents name differently."""

@@ -65,7 +65,6 @@ def listed(command: Command) -> list[dict[str, object]]:
 # ---- the question ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("A24")
 def test_a_command_at_a_terminal_asks_and_a_yes_counts_at_once(command: Command, tmp_path: Path) -> None:
     """The question goes to stderr, facts first; print mode asks too, and stdout has the answer only."""
     add_gate(command)
@@ -81,7 +80,6 @@ def test_a_command_at_a_terminal_asks_and_a_yes_counts_at_once(command: Command,
     assert "not here" in command("run", "--no-session", "@bash ls").stdout
 
 
-@pytest.mark.behaviour("A25")
 @pytest.mark.parametrize("answer", ["\n", "n\n", "yes please\n", " \n"])
 def test_enter_is_no_and_a_no_is_remembered(command: Command, answer: str) -> None:
     """The set is left out, and asked about again only when its content changes."""
@@ -135,7 +133,6 @@ def test_keys_pressed_before_the_question_do_not_answer_it(command: Command) -> 
     assert not next(iter(store().entries.values())).approved
 
 
-@pytest.mark.behaviour("A26")
 def test_a_change_is_shown_as_a_diff_and_the_rest_is_not_repeated(command: Command) -> None:
     """The question about an approved set that changed shows the changed files only."""
     hook = add_gate(command)
@@ -154,7 +151,6 @@ def test_a_change_is_shown_as_a_diff_and_the_rest_is_not_repeated(command: Comma
     assert shown.count("---- ") == 1
 
 
-@pytest.mark.behaviour("A27")
 def test_the_set_that_was_shown_is_approved_whatever_became_of_its_files(command: Command) -> None:
     """A swap between the question and the answer changes nothing: the shown bytes count."""
     hook = add_gate(command, "as shown")
@@ -170,7 +166,6 @@ def test_the_set_that_was_shown_is_approved_whatever_became_of_its_files(command
     assert [each.digest for entry in store().entries.values() for each in entry.approved] == [shown]
 
 
-@pytest.mark.behaviour("A28")
 def test_nothing_of_a_set_disguises_the_question(command: Command) -> None:
     """Control, directing and invisible characters are marked, in code and in names; long lines are wrapped."""
     add_gate(command)
@@ -222,7 +217,6 @@ def test_the_same_content_elsewhere_is_said(command: Command, tmp_path: Path) ->
     dialog.end()
 
 
-@pytest.mark.behaviour("A29")
 def test_below_an_agent_nothing_is_asked_or_approved(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     """An agent at a terminal of its own cannot answer the question, nor run `trust`, `untrust` and `new`."""
     add_gate(command)
@@ -238,7 +232,6 @@ def test_below_an_agent_nothing_is_asked_or_approved(command: Command, monkeypat
 # ---- the command -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("A30")
 def test_trust_without_a_terminal_refuses(command: Command) -> None:
     """Exit 2, the remedy, and nothing approved; nothing of the project runs."""
     add_gate(command)
@@ -251,7 +244,6 @@ def test_trust_without_a_terminal_refuses(command: Command) -> None:
     assert "done" in done.stdout
 
 
-@pytest.mark.behaviour("A30")
 def test_a_digest_approves_that_set_only(command: Command) -> None:
     """Another set is refused with exit 1, and both digests are named."""
     add_gate(command)
@@ -267,7 +259,6 @@ def test_a_digest_approves_that_set_only(command: Command) -> None:
     assert "64 hexadecimal digits" in command("trust", "--digest", "abc", code=2).stderr
 
 
-@pytest.mark.behaviour("A31")
 def test_the_list_names_state_digest_and_approvals(command: Command, tmp_path: Path) -> None:
     """The projects here and all others of the store, also one whose directory is gone."""
     hook = add_gate(command)
@@ -303,7 +294,6 @@ def in_force(command: Command) -> str:
     return command("run", "--no-session", "@ls").stderr
 
 
-@pytest.mark.behaviour("A38")
 def test_run_warns_of_an_older_set_that_came_back(command: Command) -> None:
     """An agent that removes the newest hook brings the set before it back; each start says which file is missing."""
     warning = in_force(command)
@@ -316,7 +306,6 @@ def test_run_warns_of_an_older_set_that_came_back(command: Command) -> None:
     assert "to keep or refuse it: agent-hooks trust, at a terminal, or with --yes" in told
 
 
-@pytest.mark.behaviour("A38")
 @pytest.mark.parametrize("answer", ["y", "n"])
 def test_a_person_keeps_or_refuses_an_older_set(command: Command, answer: str) -> None:
     """With a yes, it is the last approved one; with a no, the kept bytes of the last one judge again."""
@@ -333,7 +322,6 @@ def test_a_person_keeps_or_refuses_an_older_set(command: Command, answer: str) -
     assert ("nor here" in command("run", "--no-session", "@bash ls").stderr) is (answer == "n")
 
 
-@pytest.mark.behaviour("A38")
 def test_an_older_set_is_kept_with_yes_too(command: Command) -> None:
     """Where no person can be asked."""
     in_force(command)
@@ -386,7 +374,6 @@ def test_a_damaged_store_is_told_by_list_trust_and_doctor(command: Command) -> N
     assert "PROBLEM" in command("doctor", code=1).stdout
 
 
-@pytest.mark.behaviour("A32")
 def test_named_files_are_shown_in_full_and_the_rest_in_summary(command: Command) -> None:
     """A file that is no part of the set is refused."""
     add_gate(command)
@@ -403,7 +390,6 @@ def test_named_files_are_shown_in_full_and_the_rest_in_summary(command: Command)
     assert listed(command)[0]["state"] == "approved"
 
 
-@pytest.mark.behaviour("A32")
 def test_a_large_set_is_approved_by_name_only(command: Command) -> None:
     """No command asks about it, `--yes` refuses it, and the names of all its files approve it."""
     add_gate(command)
@@ -419,7 +405,6 @@ def test_a_large_set_is_approved_by_name_only(command: Command) -> None:
     assert listed(command)[0]["state"] == "approved"
 
 
-@pytest.mark.behaviour("A33")
 def test_always_is_for_a_repository_that_only_its_owner_can_change(command: Command) -> None:
     """It is refused while others can write there; then any content counts, and list and doctor say so."""
     hook = add_gate(command)
@@ -462,7 +447,6 @@ def test_options_that_exclude_one_another_are_refused(command: Command, line: li
     command("trust", *line, code=2)
 
 
-@pytest.mark.behaviour("A34")
 def test_untrust_ends_all_approvals(command: Command, tmp_path: Path) -> None:
     """Also those of a project whose directory is gone; without one, exit 1."""
     add_gate(command)
@@ -487,7 +471,6 @@ def test_a_moved_project_is_asked_about_anew(command: Command, tmp_path: Path) -
     assert "no person has approved them" in command("list", "--cwd", str(moved)).stdout
 
 
-@pytest.mark.behaviour("A35")
 def test_new_writes_a_hook_that_works_and_approves_it(command: Command) -> None:
     """In an empty project, and beside approved hooks."""
     assert "written and approved" in command("new", "gate").stdout
@@ -499,7 +482,6 @@ def test_new_writes_a_hook_that_works_and_approves_it(command: Command) -> None:
         assert "is no name for a hook" in command("new", "--", name, code=2).stderr
 
 
-@pytest.mark.behaviour("A35")
 def test_new_approves_nothing_of_others(command: Command) -> None:
     """Beside hooks that wait, the starter hook waits too."""
     command.add_hook("raise SystemExit\n", "theirs.py")
@@ -515,7 +497,6 @@ def test_new_for_the_user_needs_no_approval(command: Command, home: Path) -> Non
     assert "add --user" in command("new", "other", "--cwd", str(home), code=2).stderr
 
 
-@pytest.mark.behaviour("A36")
 def test_list_and_doctor_describe_hooks_that_wait_from_their_text(command: Command) -> None:
     """Nothing of them runs."""
     command.add_hook("""
@@ -555,7 +536,6 @@ def test_require_trusted_blocks_until_a_person_approves(command: Command) -> Non
 # ---- saves -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("A37")
 def test_each_save_is_approved_while_it_is_followed(command: Command) -> None:
     """Twenty saves, by replacing the file as editors do, need no question; then a save in pieces, and Ctrl-C."""
     hook = add_gate(command)

@@ -23,7 +23,6 @@ def repo(command: Command) -> Path:
     return command.project
 
 
-@pytest.mark.behaviour("UN14")
 def test_each_response_that_changes_files_is_a_turn(command: Command, repo: Path) -> None:
     """They have one prompt; the response that only reads is none."""
     command("run", PROMPT)
@@ -42,7 +41,6 @@ def test_each_response_that_changes_files_is_a_turn(command: Command, repo: Path
     assert "no turn of an agent has changed files here" in command("undo", "--yes", code=1).stderr
 
 
-@pytest.mark.behaviour("UN13")
 def test_undo_lists_and_asks_at_a_terminal(command: Command, repo: Path) -> None:
     """A no, which is the default, changes nothing."""
     command("run", PROMPT)
@@ -58,7 +56,6 @@ def test_undo_lists_and_asks_at_a_terminal(command: Command, repo: Path) -> None
     assert kept.read_text() == "since\n"
 
 
-@pytest.mark.behaviour("UN13")
 def test_without_a_terminal_undo_needs_yes(command: Command, repo: Path) -> None:
     """It lists the turns all the same."""
     command("run", PROMPT)
@@ -71,7 +68,6 @@ def test_without_a_terminal_undo_needs_yes(command: Command, repo: Path) -> None
     assert "there is no turn 3: the newest is 1, and the oldest 2" in command("undo", "3", "--yes", code=1).stderr
 
 
-@pytest.mark.behaviour("UN22")
 def test_one_turn_is_taken_back_and_the_later_ones_stay(command: Command, repo: Path) -> None:
     """Files that came since are not its business."""
     command("run", PROMPT)
@@ -88,7 +84,6 @@ def test_one_turn_is_taken_back_and_the_later_ones_stay(command: Command, repo: 
     assert not (repo / "gone").exists()
 
 
-@pytest.mark.behaviour("UN17")
 @pytest.mark.parametrize(
     "line",
     [("undo", "--yes"), ("checkpoints", "undo"), ("checkpoints", "restore"), ("checkpoints", "prune", "--all")],
@@ -106,7 +101,6 @@ def test_below_an_agent_nothing_is_taken_back_or_forgotten(
     assert (repo / "notes").read_text() == "agent\n"
 
 
-@pytest.mark.behaviour("UN17")
 def test_an_agent_of_ours_cannot_run_undo(command: Command, repo: Path) -> None:
     """The guard stops the call, and the command itself would refuse in a shell of the host."""
     command("run", PROMPT)
@@ -129,7 +123,6 @@ def test_list_has_one_row_for_each_different_tree(command: Command, repo: Path) 
     assert "there is no turn 2" in command("checkpoints", "show", "2", code=1).stderr
 
 
-@pytest.mark.behaviour("UN12")
 def test_a_setting_of_the_person_turns_them_off_in_the_host(command: Command, repo: Path, home: Path) -> None:
     """Undo says that there is nothing."""
     (home / ".agent").mkdir(exist_ok=True)

@@ -47,7 +47,6 @@ def typed(command: Command, *words: str, code: int = 0, shell: list[str] | None 
     return " ".join(seen.split())
 
 
-@pytest.mark.behaviour("G6")
 def test_a_person_lets_the_agent_change_hooks_for_a_while(command: Command, hook: Path) -> None:
     """The edit passes meanwhile, doctor tells of it, and the end shows the diff."""
     edit = f"@write {json.dumps({'path': str(hook), 'content': 'def register(api): ...' + chr(10)})}"
@@ -73,7 +72,6 @@ def lines_of(home: Path, *kinds: str) -> list[dict[str, Any]]:
     return sorted((line for line in lines if line["kind"] in kinds), key=lambda line: line["clock"])
 
 
-@pytest.mark.behaviour("G12")
 def test_edits_while_hooks_are_unlocked_are_recorded(command: Command, hook: Path, home: Path) -> None:
     """In the session that makes them and by the command that ends the time: with digests and a diff without secrets."""
     token = "ghp_" + "a1B2" * 9
@@ -104,8 +102,6 @@ def test_an_unlock_is_not_recorded_where_the_person_wants_no_records(command: Co
     assert len(lines_of(home, "unlock")) == 1
 
 
-@pytest.mark.behaviour("G10")
-@pytest.mark.behaviour("G12")
 def test_a_change_of_the_persons_own_hooks_is_told_and_recorded_in_the_host(command: Command, home: Path) -> None:
     """They count from the next turn, and the person reads of it."""
     own = home / ".agent" / "hooks" / "own.py"
@@ -120,7 +116,6 @@ def test_a_change_of_the_persons_own_hooks_is_told_and_recorded_in_the_host(comm
     assert "+# more" in edit["diff"]
 
 
-@pytest.mark.behaviour("G8")
 def test_the_next_command_after_the_time_shows_the_changes(command: Command, hook: Path) -> None:
     """The person need not be there at the end."""
     typed(command, "unlock", "1h")
@@ -133,7 +128,6 @@ def test_the_next_command_after_the_time_shows_the_changes(command: Command, hoo
     assert "until" in seen
 
 
-@pytest.mark.behaviour("G9")
 def test_unlock_needs_a_terminal(command: Command, hook: Path) -> None:
     """A program that runs it for the person is refused."""
     assert "terminal" in command("unlock", "15m", code=1).stderr
@@ -152,7 +146,6 @@ def test_a_closed_stream_is_no_terminal(command: Command, line: str, closed: str
     assert not Path(state_path()).exists()
 
 
-@pytest.mark.behaviour("G9")
 def test_unlock_refuses_below_an_agent(command: Command, hook: Path, tmp_path: Path) -> None:
     """A terminal that an agent has opened is not a person's."""
     claude = tmp_path / "claude"
@@ -164,7 +157,6 @@ def test_unlock_refuses_below_an_agent(command: Command, hook: Path, tmp_path: P
     assert not Path(state_path()).exists()
 
 
-@pytest.mark.behaviour("G9")
 def test_a_shell_of_our_host_is_below_an_agent(command: Command) -> None:
     """The check finds the host among the ancestors of a command that it runs."""
     command.may_fork = False

@@ -64,7 +64,6 @@ def hostile(command: Command) -> Command:
     return command
 
 
-@pytest.mark.behaviour("VX9")
 def test_no_command_passes_a_control_character_on(hostile: Command) -> None:
     """The texts of hooks, files and arguments are escapes on both streams."""
     project = hostile.project
@@ -102,7 +101,6 @@ def test_no_command_passes_a_control_character_on(hostile: Command) -> None:
     json.loads(said.stdout)
 
 
-@pytest.mark.behaviour("VX9")
 def test_a_table_of_checkpoints_and_a_diff_at_a_terminal_are_harmless(hostile: Command) -> None:
     """A pipe gets the diff as git prints it, so that `git apply` takes it."""
     project = hostile.project
@@ -124,7 +122,7 @@ def test_a_table_of_checkpoints_and_a_diff_at_a_terminal_are_harmless(hostile: C
     assert evil(hostile.on_terminal("checkpoints", "list")) == []
 
 
-# ---- VX10: readers that go away
+# ---- readers that go away
 
 
 def head(command: Command, *args: str, code: int = 0) -> bytes:
@@ -140,7 +138,6 @@ def head(command: Command, *args: str, code: int = 0) -> bytes:
     return line
 
 
-@pytest.mark.behaviour("VX10")
 def test_a_run_goes_on_and_ends_well_when_the_reader_of_both_streams_goes(command: Command) -> None:
     """Hooks that print do not fail by it."""
     command.add_hook("""
@@ -157,7 +154,6 @@ def test_a_run_goes_on_and_ends_well_when_the_reader_of_both_streams_goes(comman
     assert (command.project / "done").exists()
 
 
-@pytest.mark.behaviour("VX10")
 @pytest.mark.parametrize(
     "args", [("list", "--points"), ("records", "--json"), ("records",), ("schema", "events"), ("doctor",), ("--help",)]
 )
@@ -176,7 +172,6 @@ def test_other_commands_end_quietly(command: Command, args: tuple[str, ...]) -> 
     assert head(command, *args, code=code)
 
 
-@pytest.mark.behaviour("VX10")
 def test_a_client_of_rpc_that_goes_ends_the_session(command: Command, project: Path) -> None:
     """With both of its pipes gone, the process ends."""
     reading, writing = os.pipe()

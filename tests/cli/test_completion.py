@@ -49,7 +49,6 @@ def repository(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.behaviour("TM8")
 async def test_commands_and_their_arguments_are_completed(repository: Path) -> None:
     """A space follows a command, for its argument; one without arguments of its own has none."""
     session = Session.create(str(repository))
@@ -64,7 +63,6 @@ async def test_commands_and_their_arguments_are_completed(repository: Path) -> N
     assert await completed(found, "plain text") == []
 
 
-@pytest.mark.behaviour("TM8")
 async def test_files_after_an_at_sign_are_those_that_git_does_not_ignore(repository: Path) -> None:
     """A name that begins so comes first, then a part of a path that does; a path with a space is quoted."""
     found = completer(repository)
@@ -87,7 +85,6 @@ async def test_a_line_of_the_puppet_names_a_tool(repository: Path) -> None:
     assert await completed(found, "@read @dom") == ["@read @domain.txt"]
 
 
-@pytest.mark.behaviour("TM9")
 async def test_a_project_that_is_too_large_to_list_offers_the_files_beside(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -106,7 +103,6 @@ async def test_a_project_that_is_too_large_to_list_offers_the_files_beside(
     assert await completed(completer(tmp_path), "@none/") == []
 
 
-@pytest.mark.behaviour("TM9")
 async def test_a_directory_of_100_000_files_offers_a_few(tmp_path: Path) -> None:
     """The names are looked at in a thread, and no more than the list shows are offered."""
     names = [f"part{number:06}.txt" for number in range(100_000)]

@@ -32,7 +32,6 @@ def test_no_text_is_lost(source: str) -> None:
     assert "".join(shown(source)).replace("&", "") in (source.replace("&", ""), "< a b")
 
 
-@pytest.mark.behaviour("TM2")
 @pytest.mark.parametrize("columns", [20, 37, 80])
 def test_no_word_is_broken(columns: int) -> None:
     """At any width, lines fit and end at words; only a word that is wider than the terminal is broken."""

@@ -11,8 +11,6 @@ from agent_hooks.cli.interactive.prompt_files import LONGEST, PromptFiles
 from agent_hooks.storage.files import StorageError
 from running import Command
 
-pytestmark = pytest.mark.behaviour("TM29")
-
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -176,7 +176,6 @@ async def test_alt_enter_and_a_backslash_begin_another_line(tmp_path: Path) -> N
         await person.does("submit pasted\nlines")
 
 
-@pytest.mark.behaviour("TM21")
 async def test_backspace_removes_the_whole_mark_of_a_paste(tmp_path: Path) -> None:
     """Half a mark would be sent in the place of the text."""
     pasted = "row\n" * 40
@@ -186,7 +185,6 @@ async def test_backspace_removes_the_whole_mark_of_a_paste(tmp_path: Path) -> No
         assert person.did == ["submit a b"]
 
 
-@pytest.mark.behaviour("TM27")
 async def test_title_and_bell_tell_a_person_who_is_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A question and the end of the work ring, the work itself and a person who types do not."""
     monkeypatch.setattr(alerts, "AWAY", 0.0)
@@ -205,7 +203,6 @@ async def test_title_and_bell_tell_a_person_who_is_away(tmp_path: Path, monkeypa
     assert (await person.sees("\x1b[23;2t")).count("\x07") == 0
 
 
-@pytest.mark.behaviour("TM28")
 async def test_esc_twice_at_an_empty_line_goes_back(tmp_path: Path) -> None:
     """An Esc that aborts, or with text in the line, does not count."""
     async with at_a_screen(tmp_path) as person:
@@ -224,7 +221,6 @@ async def test_esc_twice_at_an_empty_line_goes_back(tmp_path: Path) -> None:
                 await anyio.sleep(0.01)
 
 
-@pytest.mark.behaviour("TM22")
 async def test_up_takes_waiting_messages_back(tmp_path: Path) -> None:
     """They are one text in the line again; with a text in the line, Up is for the history."""
     async with at_a_screen(tmp_path) as person:
@@ -236,7 +232,6 @@ async def test_up_takes_waiting_messages_back(tmp_path: Path) -> None:
         assert not person.screen.waiting
 
 
-@pytest.mark.behaviour("TM28")
 async def test_a_line_that_was_typed_before_the_start_is_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The terminal has made Ctrl-J of its Enter then; later, Ctrl-J begins another line."""
     async with at_a_screen(tmp_path, "early\n") as person:
@@ -249,7 +244,6 @@ async def test_a_line_that_was_typed_before_the_start_is_sent(tmp_path: Path, mo
         await person.does("submit three\nfour")
 
 
-@pytest.mark.behaviour("TM31")
 async def test_an_image_in_the_clipboard_is_named_in_the_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without an image or a program, a warning names the remedy."""
     programs = tmp_path / "bin"

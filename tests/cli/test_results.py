@@ -40,7 +40,6 @@ def lines(call: JudgedCall, output: ToolOutput, planned: str = "") -> list[str]:
     return [line.plain for line in result_lines(ended, shown_diff(ended, planned))]
 
 
-@pytest.mark.behaviour("TM4")
 def test_the_first_lines_of_an_output_are_shown_with_the_number_of_the_others(judged: Judge) -> None:
     """One more line stands in the place of the note about it; a failure also shows its last line."""
     call = judged("bash", command="seq 9")
@@ -52,7 +51,6 @@ def test_the_first_lines_of_an_output_are_shown_with_the_number_of_the_others(ju
     assert lines(judged("read", path="a"), ToolOutput("one\ntwo")) == []
 
 
-@pytest.mark.behaviour("TM25")
 def test_without_limits_a_call_has_all_its_lines(judged: Judge) -> None:
     """Also a file that was read, and a line of any length."""
     text = "\n".join([*map(str, range(1, 100)), "x" * 1000])
@@ -61,7 +59,6 @@ def test_without_limits_a_call_has_all_its_lines(judged: Judge) -> None:
         assert "\n".join(line.plain for line in result_lines(ended, "", WHOLE)) == text
 
 
-@pytest.mark.behaviour("TM4")
 def test_an_edit_and_a_write_are_shown_as_a_diff(judged: Judge, tmp_path: Path) -> None:
     """The file as it was, and as the call leaves it; a removed line that looks like a head of a diff is in it."""
     (tmp_path / "a.sql").write_text("-- old\none\n")
@@ -74,7 +71,6 @@ def test_an_edit_and_a_write_are_shown_as_a_diff(judged: Judge, tmp_path: Path) 
     assert lines(edit, ToolOutput("--- a.sql\n+++ a.sql\n@@ -1 +1 @@\n-one\n+two")) == ["@@ -1 +1 @@", "-one", "+two"]
 
 
-@pytest.mark.behaviour("TM5")
 def test_output_that_is_huge_binary_or_hostile_is_cut_and_harmless(judged: Judge) -> None:
     """A line of 10 MB, bytes of all kinds, and escapes; letters from right to left stay as they are."""
     call = judged("bash", command="x")
@@ -89,7 +85,6 @@ def test_output_that_is_huge_binary_or_hostile_is_cut_and_harmless(judged: Judge
     assert last_line("\n") == ""
 
 
-@pytest.mark.behaviour("TM3")
 def test_a_tool_keeps_its_colours(judged: Judge) -> None:
     """As a style of the screen; the escape itself is never shown."""
     (line,) = result_lines(Ended.of(judged("bash", command="x"), ToolOutput("\x1b[31mred\x1b[0m plain")), "")
@@ -97,7 +92,6 @@ def test_a_tool_keeps_its_colours(judged: Judge) -> None:
     assert [(span.start, span.end, str(span.style)) for span in line.spans] == [(0, 3, "color(1)")]
 
 
-@pytest.mark.behaviour("TM2")
 @pytest.mark.parametrize("columns", [20, 80])
 def test_lines_are_broken_between_words(columns: int) -> None:
     """The parts after the first are indented; a word that is too wide is broken, and nothing is lost."""

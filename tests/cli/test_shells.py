@@ -50,7 +50,6 @@ def zsh(command: Command) -> Iterator[Dialog]:
 
 
 @pytest.mark.zsh
-@pytest.mark.behaviour("CV1")
 @pytest.mark.parametrize(
     ("typed", "line"),
     [
@@ -68,7 +67,6 @@ def test_zsh_completes_commands_options_names_and_files(zsh: Dialog, typed: str,
 
 
 @pytest.mark.zsh
-@pytest.mark.behaviour("CV1")
 def test_zsh_lists_what_fits_with_the_text_beside_it(zsh: Dialog) -> None:
     """Of several completions; a text with colons and commas stays whole."""
     zsh.type("agent-hooks un\t")
@@ -77,7 +75,6 @@ def test_zsh_lists_what_fits_with_the_text_beside_it(zsh: Dialog) -> None:
 
 
 @pytest.mark.zsh
-@pytest.mark.behaviour("CV1")
 def test_zsh_prints_no_error_when_the_installation_is_gone(zsh: Dialog) -> None:
     """TAB after `pip uninstall` leaves the line as it is."""
     zsh.type("PATH=\nagent-hooks unins\t\x18")
@@ -106,7 +103,6 @@ def fish(line: str, cwd: Path, first: str = "") -> list[str]:
 
 
 @pytest.mark.fish
-@pytest.mark.behaviour("CV1")
 def test_fish_completes_commands_options_names_and_files(command: Command) -> None:
     """With the text beside each, commas included."""
     command.add_hook("def register(api): ...", "no_force_push.py")
@@ -124,7 +120,6 @@ def test_fish_completes_commands_options_names_and_files(command: Command) -> No
 
 
 @pytest.mark.fish
-@pytest.mark.behaviour("CV1")
 def test_fish_prints_no_error_when_the_installation_is_gone(project: Path) -> None:
     """TAB after `pip uninstall` completes nothing."""
     assert fish("agent-hooks unins", project, first="set PATH /usr/bin /bin;") == []

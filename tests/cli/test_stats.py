@@ -24,7 +24,6 @@ def register(api):
 """
 
 
-@pytest.mark.behaviour("VW13")
 def test_stats_counts_the_steps_of_each_hook(command: Command, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a table, as JSON, since a time; below an agent it refuses."""
     empty = command("stats")

@@ -43,7 +43,6 @@ def shown_rows(text: str, columns: int) -> list[str]:
     return rows(fragment_list_to_text(transformed(text, columns).fragments), columns)
 
 
-@pytest.mark.behaviour("TM2")
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -63,7 +62,6 @@ def test_a_typed_line_breaks_between_words(text: str, expected: list[str]) -> No
     assert [row.rstrip() for row in shown_rows(text, 10)] == [row.rstrip() for row in expected]
 
 
-@pytest.mark.behaviour("TM2")
 @given(st.text("ab 漢́\x01", max_size=60), st.integers(2, 12))
 def test_every_character_is_shown_once_and_the_cursor_finds_it(text: str, columns: int) -> None:
     """The shown line has the typed characters in their order, spaces apart; no word that fits into a row is broken."""

@@ -37,7 +37,6 @@ def read_until(terminal: int, text: str) -> str:
     return shown
 
 
-@pytest.mark.behaviour("TM12")
 def test_long_work_is_shown_until_something_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
     """With its time; the spinner goes away before the text."""
     monkeypatch.setattr(module, "AFTER", 0)
@@ -48,7 +47,6 @@ def test_long_work_is_shown_until_something_is_printed(monkeypatch: pytest.Monke
     assert streams.before_writing is streams._nothing
 
 
-@pytest.mark.behaviour("TM12")
 def test_work_that_goes_on_after_a_message_is_shown_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """A command that prints a line now and then is seen to go on; the time counts from its beginning."""
     monkeypatch.setattr(module, "AFTER", 0)

@@ -66,7 +66,6 @@ def cells() -> Iterator[object]:
                 yield pytest.param(name, model, case, id=word, marks=marks)
 
 
-@pytest.mark.behaviour("B20", "MX3", "MX4", "MX5")
 @pytest.mark.parametrize(("name", "model", "case"), list(cells()))
 def test_cell(name: str, model: str, case: Case, project: Path, home: Path) -> None:
     """The case holds in the client, or the client's own limit is the reason why not."""

@@ -16,14 +16,12 @@ from clients.installing import LOCKS, NODE, PACKAGES
 REMEDY = "docs/agents.md is stale: python -m checks.matrix"
 
 
-@pytest.mark.behaviour("MX1")
 def test_the_page_has_the_present_clients_and_versions() -> None:
     """A lock file that changes asks for another run of the matrix."""
     words = page.read_page()["version"]
     assert dict(zip(page.columns(), page.versions()[1:], strict=True)) == words, REMEDY
 
 
-@pytest.mark.behaviour("MX1")
 def test_the_page_has_the_present_cases() -> None:
     """Each case has a row, with a word in each column."""
     rows = page.read_page()
@@ -32,14 +30,12 @@ def test_the_page_has_the_present_cases() -> None:
         assert [*rows[case.title]] == page.columns(), REMEDY
 
 
-@pytest.mark.behaviour("MX1")
 def test_the_page_has_the_present_limits() -> None:
     """The numbers in the table are those of the limits that the bridges state, with the reasons below it."""
     below = re.findall(r"^(\d+)\. \*(\S+)\*: (.*)\.$", page.PAGE.read_text(), re.MULTILINE)
     assert [(name, reason) for _, name, reason in below] == page.notes(), REMEDY
 
 
-@pytest.mark.behaviour("MX1")
 @pytest.mark.parametrize("name", page.columns())
 def test_each_cell_of_the_page_is_yes_or_has_its_reason(name: str) -> None:
     """A red cell, one that was not run, and a dash that the driver does not explain are not on the committed page."""
@@ -67,7 +63,6 @@ def is_lacking(driver: type[Client], case: Case) -> bool:
     return case.name in driver.lacks or (case.terminal and driver.screen is None)
 
 
-@pytest.mark.behaviour("MX2")
 @pytest.mark.parametrize("name", [*PACKAGES, NODE])
 def test_a_lock_file_names_no_host_and_has_a_hash_for_each_package(name: str) -> None:
     """npm takes the packages from the reader's registry, and refuses other bytes."""
@@ -86,7 +81,6 @@ def test_a_lock_file_names_no_host_and_has_a_hash_for_each_package(name: str) ->
         assert packages[f"node_modules/{package}"]["version"] == version
 
 
-@pytest.mark.behaviour("MX2")
 def test_each_client_that_is_installed_has_a_driver() -> None:
     """The lock files, the drivers and the table name the same clients."""
     assert [*DRIVERS] == [*PACKAGES]

@@ -92,7 +92,6 @@ def test_of_two_hooks_that_disagree_the_block_wins(claude: ClaudeSeat) -> None:
     assert (claude.project / "settled").exists()
 
 
-@pytest.mark.behaviour("B8")
 def test_a_permission_request_is_answered_by_permission_ask(claude: ClaudeSeat) -> None:
     """A request without an answer is denied, because no person is present."""
     claude.hook("""
@@ -179,7 +178,6 @@ def test_the_tools_of_a_server_keep_their_names(claude: ClaudeSeat) -> None:
     assert claude.lines() == ["True it broke"]
 
 
-@pytest.mark.behaviour("B22")
 def test_what_no_hook_sees(claude: ClaudeSeat) -> None:
     """As the page says: a file that a prompt names, and the commands in a skill; a prompt and a skill can be blocked."""
     claude.hook("""

@@ -38,7 +38,6 @@ ALSO_FOREIGN = """
 """
 
 
-@pytest.mark.behaviour("B23")
 def test_what_decides_nothing_is_heard_by_http(claude: ClaudeSeat) -> None:
     """The same hooks answer it, in the session that commands opened, and the model gets their texts."""
     claude.add_hook("turns.py", TURNS + ALSO_FOREIGN)
@@ -50,7 +49,6 @@ def test_what_decides_nothing_is_heard_by_http(claude: ClaudeSeat) -> None:
     assert f"heard in process {server}" in run.context
 
 
-@pytest.mark.behaviour("B23")
 def test_a_dead_server_loses_what_decides_nothing_and_nothing_else(claude: ClaudeSeat) -> None:
     """The next command starts another server, which listens at the same port."""
     claude.add_hook("turns.py", TURNS)

@@ -40,7 +40,6 @@ def crowded(claude: ClaudeSeat) -> ClaudeSeat:
     return claude
 
 
-@pytest.mark.behaviour("B21")
 def test_glob_really_leaves_directories_out(crowded: ClaudeSeat) -> None:
     """The result is filtered, because Glob has no argument for it; the model reads how many lines are missing."""
     run = crowded.play(Say(calls=[("Glob", {"pattern": "**/*.py"})]), Say("done"))
@@ -48,7 +47,6 @@ def test_glob_really_leaves_directories_out(crowded: ClaudeSeat) -> None:
     assert "[exclude_directories took 3 lines out of this result of find: .venv, *.egg-info]" in run.context
 
 
-@pytest.mark.behaviour("B21")
 @pytest.mark.parametrize("given", [{}, {"glob": "*.{py,js}"}], ids=["no glob", "a glob"])
 def test_grep_really_leaves_directories_out(given: dict[str, str], crowded: ClaudeSeat) -> None:
     """The input is changed, so that its limits count only the wanted lines; the rewritten call needs no permission."""
@@ -68,7 +66,6 @@ def test_grep_really_leaves_directories_out(given: dict[str, str], crowded: Clau
     assert "[exclude_directories changed this call of grep: exclude=.venv/, *.egg-info/]" in run.context
 
 
-@pytest.mark.behaviour("B21")
 def test_only_auto_allow_spares_a_call_the_prompt(crowded: ClaudeSeat) -> None:
     """No person is present to answer the prompt."""
     file = crowded.project / ".agent/command_intercept.yaml"

@@ -12,7 +12,6 @@ from model_server import Say
 pytestmark = pytest.mark.client
 
 
-@pytest.mark.behaviour("B4")
 def test_a_changed_result_is_what_the_model_is_shown(claude: ClaudeSeat) -> None:
     """Each result has the shape of its tool, also the words of a server."""
     claude.hook("""

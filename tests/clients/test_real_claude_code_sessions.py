@@ -55,7 +55,6 @@ def test_a_text_sent_at_the_end_keeps_the_agent_going_once(claude: ClaudeSeat) -
     assert run.context.count("go on") == 1
 
 
-@pytest.mark.behaviour("B11")
 def test_hooks_keep_their_state_over_a_session(claude: ClaudeSeat) -> None:
     """One process answers all events of the session, and another session has hooks of its own."""
     claude.hook("""

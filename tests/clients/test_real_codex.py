@@ -84,14 +84,12 @@ def hooks_of(codex: Codex) -> list[dict[str, Any]]:
     return hooks
 
 
-@pytest.mark.behaviour("CX1")
 def test_the_schemas_of_the_judge_are_those_of_codex(seat: Seat) -> None:
     """The judge of all other tests has a copy; a newer Codex may change them."""
     assert isinstance(seat.client, Codex)
     assert schemas_in(program_of(seat.client)) == SCHEMAS
 
 
-@pytest.mark.behaviour("CX4")
 def test_codex_trusts_each_entry_after_an_installation(seat: Seat, home: Path) -> None:
     """Its own list has our keys and hashes, and our entries before all others."""
     assert isinstance(seat.client, Codex)
@@ -107,7 +105,6 @@ def test_codex_trusts_each_entry_after_an_installation(seat: Seat, home: Path) -
     assert f"{file.resolve()}:pre_tool_use:0:0" in ours
 
 
-@pytest.mark.behaviour("CX2")
 @pytest.mark.skipif(MISSING, reason="tmux is missing")
 def test_codex_asks_the_person_about_a_rewritten_call(seat: Seat, home: Path) -> None:
     """A rewrite stands beside the word `allow`, and still goes through the person's rules."""

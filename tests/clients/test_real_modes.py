@@ -34,7 +34,6 @@ MODES: list[tuple[str, Sequence[str], str]] = [
 ]
 
 
-@pytest.mark.behaviour("RM7")
 @pytest.mark.parametrize(("name", "mode", "tool"), MODES, ids=[" ".join([name, *mode]) for name, mode, _ in MODES])
 def test_no_mode_of_a_client_answers_a_question_of_ours(
     name: str, mode: Sequence[str], tool: str, project: Path, home: Path, monkeypatch: pytest.MonkeyPatch

@@ -39,7 +39,6 @@ WITHOUT_IDS = ("copilot-cli", "gemini-cli", "qwen-code")
         for name in ("codex", "copilot-cli", "gemini-cli", "opencode", "pi", "qwen-code")
     ],
 )
-@pytest.mark.behaviour("VW9", "VW10", "LK15")
 def test_each_call_is_one_row_with_its_record_its_end_and_its_turn(name: str, project: Path, home: Path) -> None:
     """Joined by the client's id of the call, or by its input where hooks get no such id; the last one changed a file."""
     with closing(DRIVERS[name](project, home)) as client:

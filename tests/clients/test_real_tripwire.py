@@ -40,7 +40,6 @@ RESULTS = """
 """
 
 
-@pytest.mark.behaviour("TW19")
 def test_a_gate_that_was_switched_off_stops_the_session(claude: ClaudeSeat, home: Path) -> None:
     """The person reads the reason at once, and again for the next prompt; a new session goes on."""
     claude.hook(RESULTS)
@@ -56,7 +55,6 @@ def test_a_gate_that_was_switched_off_stops_the_session(claude: ClaudeSeat, home
     assert len(alarms(home)) == 1
 
 
-@pytest.mark.behaviour("TW19")
 def test_the_calls_of_a_day_raise_no_alarm(claude: ClaudeSeat, home: Path) -> None:
     """Parallel, failing, wrong and refused calls, those of a sub-agent, and a resumed session."""
     claude.hook(RESULTS)
@@ -85,7 +83,6 @@ def test_the_calls_of_a_day_raise_no_alarm(claude: ClaudeSeat, home: Path) -> No
     assert not any("judged" in each for each in (*first.notices, *again.notices))
 
 
-@pytest.mark.behaviour("TW19")
 def test_a_deferred_call_raises_no_alarm(claude: ClaudeSeat, home: Path) -> None:
     """Another hook defers it; the resumed session runs it."""
     claude.hook(RESULTS)

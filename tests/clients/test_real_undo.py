@@ -33,7 +33,6 @@ def seat(project: Path, home: Path) -> Iterator[Seat]:
         yield seat
 
 
-@pytest.mark.behaviour("UN19")
 def test_what_a_client_broke_three_turns_ago_comes_back_with_one_command(seat: Seat) -> None:
     """It used `sed`, `rm` and `mv`, each in a run of its own; an edit made since stays."""
     for command in ("sed -i s/1/2/ code.py", "rm notes key", "mv draft elsewhere"):
@@ -59,7 +58,6 @@ def test_what_a_client_broke_three_turns_ago_comes_back_with_one_command(seat: S
     assert done.stdout.count("  pi  go") == 3
 
 
-@pytest.mark.behaviour("UN17")
 def test_a_client_cannot_take_its_turns_back(seat: Seat) -> None:
     """The guard stops the call of the client; the files stay as the agent left them."""
     seat.shell("echo agent > notes")

@@ -70,7 +70,6 @@ TIMED_OUT = [f"timed out after {SHORT:g} s"]
 
 
 @everywhere
-@pytest.mark.behaviour("D7")
 async def test_a_handler_past_its_deadline_is_cancelled_and_reported_and_the_next_one_runs() -> None:
     """The rest of the handler does not run."""
     seen: list[str] = []
@@ -117,7 +116,6 @@ async def test_a_session_action_can_be_cancelled_by_a_timeout_too() -> None:
 
 
 @everywhere
-@pytest.mark.behaviour("D10")
 async def test_ten_handlers_just_under_the_deadline_all_run() -> None:
     """A deadline belongs to one handler, not to the dispatch."""
     seen: list[int] = []
@@ -328,7 +326,6 @@ async def test_a_dispatch_that_is_over_can_be_collected() -> None:
 
 
 @everywhere
-@pytest.mark.behaviour("D14")
 async def test_a_dialog_stops_the_clock_of_its_handler() -> None:
     """The person answers after ten minutes, and the answer counts; own time adds up across dialogs."""
     seen: list[object] = []
@@ -442,7 +439,6 @@ async def test_a_dialog_that_outlives_its_dispatch_does_not_touch_the_task_that_
 
 
 @everywhere
-@pytest.mark.behaviour("D18")
 @pytest.mark.parametrize("suspended_in", ["handler", "dialog", "second handler"])
 async def test_cancelling_the_emitting_task_cancels_handler_and_dialog(suspended_in: str) -> None:
     """Nothing is reported, no later handler runs, and the runner works on."""
@@ -675,7 +671,6 @@ async def test_a_deadline_of_an_inner_handler_leaves_the_outer_one_alone() -> No
 
 
 @on_asyncio
-@pytest.mark.behaviour("D8")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # Python's own complaint of the handler
 @pytest.mark.parametrize("own_scope", [False, True])
 async def test_a_handler_that_swallows_every_cancellation_is_left_behind_on_asyncio(
@@ -726,7 +721,6 @@ async def test_a_handler_that_swallows_every_cancellation_is_left_behind_on_asyn
     gc.collect()
 
 
-@pytest.mark.behaviour("D8")
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 def test_the_process_can_end_after_a_handler_was_left_behind() -> None:
     """Nothing keeps the handler until the loop is gone, where its endless loop would spin."""
@@ -758,7 +752,6 @@ def test_the_process_can_end_after_a_handler_was_left_behind() -> None:
 
 
 @pytest.mark.parametrize("anyio_backend", [("trio", {"clock": trio.testing.MockClock(autojump_threshold=0.01)})])
-@pytest.mark.behaviour("D8")
 async def test_a_handler_that_swallows_every_cancellation_is_reported_every_second_on_trio() -> None:
     """trio cannot leave a task behind: the hook is disabled at once, the emit goes on when the handler ends."""
     seen: list[str] = []

@@ -51,20 +51,17 @@ def run_in_hook(load_hook: LoadHook, tmp_path: Path) -> Exec:
     return execute
 
 
-@pytest.mark.behaviour("X1")
 async def test_a_program_that_ends_well_gives_its_output_and_code_0(run_in_hook: Exec, tmp_path: Path) -> None:
     """Both streams apart, in the agent's directory, no signal."""
     result = await run_in_hook("'sh', ['-c', 'pwd; echo oops >&2']")
     assert result == ExecResult(stdout=f"{tmp_path}\n", stderr="oops\n", code=0, killed=False)
 
 
-@pytest.mark.behaviour("X1")
 async def test_a_program_that_fails_gives_its_code(run_in_hook: Exec) -> None:
     """Exit code 3 is 3."""
     assert await run_in_hook("'sh', ['-c', 'exit 3']") == ExecResult("", "", 3)
 
 
-@pytest.mark.behaviour("X1")
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
@@ -91,7 +88,6 @@ async def until_it_speaks(execute: Callable[[float], Awaitable[ExecResult]]) -> 
     return await execute(PATIENCE)
 
 
-@pytest.mark.behaviour("X2")
 async def test_a_program_past_its_timeout_is_killed_and_its_output_so_far_is_kept(run_in_hook: Exec) -> None:
     """`killed` is true and the code is not 0."""
     program = "'sh', ['-c', 'echo begun; exec sleep 1000']"
@@ -99,7 +95,6 @@ async def test_a_program_past_its_timeout_is_killed_and_its_output_so_far_is_kep
     assert (result.stdout, result.killed, result.code) == ("begun\n", True, 128 + signal.SIGTERM)
 
 
-@pytest.mark.behaviour("X2")
 async def test_a_program_that_ends_well_on_sigterm_has_still_been_killed(tmp_path: Path) -> None:
     """A clean exit after our signal is not code 0."""
     program = "trap 'exit 0' TERM; echo; sleep 1000 & wait"
@@ -107,13 +102,11 @@ async def test_a_program_that_ends_well_on_sigterm_has_still_been_killed(tmp_pat
     assert (result.killed, result.code) == (True, 1)
 
 
-@pytest.mark.behaviour("X2")
 async def test_a_program_that_another_signal_ended_was_killed(tmp_path: Path) -> None:
     """128 and the number of the signal, as in a shell."""
     assert await run("sh", ["-c", "kill -9 $$"], cwd=tmp_path) == ExecResult("", "", 137, killed=True)
 
 
-@pytest.mark.behaviour("X2")
 async def test_cancelling_the_caller_ends_the_program(tmp_path: Path) -> None:
     """No process outlives the task that waits for it."""
     pids: list[int] = []
@@ -133,7 +126,6 @@ async def test_cancelling_the_caller_ends_the_program(tmp_path: Path) -> None:
         os.kill(pids[0], 0)
 
 
-@pytest.mark.behaviour("X3")
 async def test_a_program_that_ignores_sigterm_is_killed_after_a_grace(
     run_in_hook: Exec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -147,7 +139,6 @@ async def test_a_program_that_ignores_sigterm_is_killed_after_a_grace(
     assert perf_counter() - started >= 0.4
 
 
-@pytest.mark.behaviour("X3")
 async def test_grandchildren_that_hold_the_pipe_are_ended_with_their_group(run_in_hook: Exec) -> None:
     """A timeout ends the whole process group, also a member that ignores SIGTERM."""
     program = """'sh', ['-c', '(trap "" TERM; sleep 1000) & deaf=$!; sleep 1000 & echo $deaf $!; wait']"""
@@ -157,7 +148,6 @@ async def test_grandchildren_that_hold_the_pipe_are_ended_with_their_group(run_i
         await gone(int(pid))
 
 
-@pytest.mark.behaviour("X3")
 @pytest.mark.parametrize("timeout", [None, PATIENCE])
 async def test_a_program_that_ended_does_not_wait_for_who_holds_its_pipe(tmp_path: Path, timeout: float | None) -> None:
     """A background child keeps the pipe open: the program's own end counts, and its code is its own."""
@@ -167,7 +157,6 @@ async def test_a_program_that_ended_does_not_wait_for_who_holds_its_pipe(tmp_pat
     assert (result.code, result.killed) == (0, False)
 
 
-@pytest.mark.behaviour("X4")
 async def test_a_character_split_over_reads_is_one_character(run_in_hook: Exec) -> None:
     """Text is decoded as a whole, not read by read."""
     result = await run_in_hook(
@@ -176,13 +165,11 @@ async def test_a_character_split_over_reads_is_one_character(run_in_hook: Exec) 
     assert result.stdout == "é🐍"
 
 
-@pytest.mark.behaviour("X4")
 async def test_bytes_that_are_no_text_are_replaced(tmp_path: Path) -> None:
     """A program may print anything."""
     assert (await run("printf", [r"a\377b"], cwd=tmp_path)).stdout == "a\ufffdb"
 
 
-@pytest.mark.behaviour("X4")
 async def test_a_gigabyte_of_output_is_capped_with_a_note_and_bounded_memory(run_in_hook: Exec) -> None:
     """The first 10 MB are kept, the note says how much is missing, and the process stays small."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -195,7 +182,6 @@ async def test_a_gigabyte_of_output_is_capped_with_a_note_and_bounded_memory(run
     assert note == f"[{2**30 - CAPTURE_LIMIT} more bytes were left out; {CAPTURE_LIMIT} bytes are kept]"
 
 
-@pytest.mark.behaviour("X4")
 async def test_the_cap_does_not_leave_half_a_character() -> None:
     """A character that the limit cuts in two is left out."""
     capture = Capture(4)
@@ -206,7 +192,6 @@ async def test_the_cap_does_not_leave_half_a_character() -> None:
     assert whole.text() == "abcd"
 
 
-@pytest.mark.behaviour("X5")
 async def test_a_program_that_reads_its_input_gets_the_end_of_it(run_in_hook: Exec) -> None:
     """`cat` ends at once."""
     assert await run_in_hook("'cat', timeout=60") == ExecResult("", "", 0)
@@ -278,7 +263,6 @@ async def test_a_program_whose_start_is_cancelled_is_not_left_to_itself(anyio_ba
 
 # asyncio warns of the process of the abandoned call when that is collected, which happens here.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
-@pytest.mark.behaviour("K6")
 async def test_a_program_of_a_handler_that_is_given_up_is_killed(tmp_path: Path) -> None:
     """asyncio gives a handler up after a second, in which the program has ignored SIGTERM."""
     file = tmp_path / "pid"

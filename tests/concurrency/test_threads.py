@@ -44,7 +44,6 @@ async def test_a_plain_function_runs_in_a_thread_and_its_answer_counts() -> None
     assert threads[0].daemon
 
 
-@pytest.mark.behaviour("D12")
 async def test_a_sleeping_thread_freezes_nothing_and_its_late_answer_is_ignored() -> None:
     """The loop goes on, the deadline holds, the next handler runs."""
     seen: list[str] = []
@@ -165,7 +164,6 @@ async def abort(begun: list[Any], function: Callable[..., Coroutine[Any, Any, ob
             tasks.cancel_scope.cancel()
 
 
-@pytest.mark.behaviour("LX4")
 async def test_a_gate_that_was_aborted_judges_the_next_call_when_its_thread_has_ended() -> None:
     """The abort is no failure of the hook: no listener hears of it, and the next call waits."""
     wake = threading.Event()
@@ -195,7 +193,6 @@ async def test_a_gate_that_was_aborted_judges_the_next_call_when_its_thread_has_
     assert not errors
 
 
-@pytest.mark.behaviour("LX4")
 async def test_the_wait_for_an_aborted_thread_is_the_next_calls_own_time() -> None:
     """Its deadline ends the wait; the gate has failed then, and blocks at once from there on."""
     wake = threading.Event()
@@ -213,7 +210,6 @@ async def test_the_wait_for_an_aborted_thread_is_the_next_calls_own_time() -> No
     wake.set()
 
 
-@pytest.mark.behaviour("LX4")
 async def test_a_thread_that_never_ends_after_an_abort_blocks_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """A gate has no deadline by default, and the next call does not wait for ever."""
     monkeypatch.setattr(handlers, "THREAD_PATIENCE", SHORT)
@@ -268,7 +264,6 @@ async def test_a_plain_handler_reaches_a_dialog_through_from_thread() -> None:
     assert ui.asked[0].title == "Sure?"
 
 
-@pytest.mark.behaviour("D21")
 async def test_a_plain_handler_emits_through_from_thread() -> None:
     """The emit is known as nested, so that it does not wait for the lane its own dispatch holds."""
     seen: list[str] = []
@@ -321,7 +316,6 @@ async def test_a_plain_handler_may_start_a_task() -> None:
     assert not errors
 
 
-@pytest.mark.behaviour("D18")
 @pytest.mark.parametrize("late", [False, True])
 async def test_a_dialog_that_a_thread_waits_for_ends_when_the_thread_is_given_up(late: bool) -> None:
     """An aborted call asks no person, whether its dialog is open already or opens later."""
@@ -362,7 +356,6 @@ async def test_a_dialog_that_a_thread_waits_for_ends_when_the_thread_is_given_up
     assert not errors
 
 
-@pytest.mark.behaviour("D12")
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
 def test_the_process_can_end_while_an_abandoned_thread_sleeps(backend: str) -> None:
     """A hook in `time.sleep` must not keep the agent from quitting."""

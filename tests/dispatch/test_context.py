@@ -67,7 +67,6 @@ async def test_a_context_follows_the_session() -> None:
 # ---- the person ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("D6")
 async def test_with_nobody_there_every_dialog_answers_at_once_with_its_default(load_hook: LoadHook) -> None:
     """None, False, None, nothing; and `has_ui` is false."""
     hook = await load_hook("""
@@ -128,7 +127,6 @@ FORGOTTEN: list[Callable[[Any], object]] = [
 ]
 
 
-@pytest.mark.behaviour("D22")
 @pytest.mark.parametrize("misuse", FORGOTTEN)
 @pytest.mark.parametrize("what", ["confirm", "select", "input", "exec"])
 @pytest.mark.parametrize("kind", ["async def", "def"])
@@ -162,7 +160,6 @@ async def test_a_forgotten_await_blocks_and_is_named(kind: str, what: str, misus
     assert not ui.asked
 
 
-@pytest.mark.behaviour("D22")
 async def test_a_forgotten_await_is_held_against_its_own_handler_only() -> None:
     """The next handler starts with a clean slate, also in the same dispatch."""
     seen: list[str] = []
@@ -290,10 +287,9 @@ def test_a_dialog_works_after_the_list_of_forgotten_ones_was_emptied() -> None:
     assert ended.value.value is True
 
 
-# ---- VX5: wrong arguments of dialogs -----------------------------------------------------------------------------------
+# ---- wrong arguments of dialogs ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("VX5")
 @pytest.mark.parametrize(
     ("call", "text"),
     [

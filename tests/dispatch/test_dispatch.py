@@ -43,7 +43,6 @@ LoadHook = Callable[..., Any]
 # ---- order -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("D1")
 async def test_handlers_run_in_load_order_one_at_a_time_and_a_higher_priority_goes_first() -> None:
     """The order is priority, then hooks, then registration; no handler starts before the last one has ended."""
     seen: list[str] = []
@@ -67,7 +66,6 @@ async def test_handlers_run_in_load_order_one_at_a_time_and_a_higher_priority_go
     assert not errors
 
 
-@pytest.mark.behaviour("D2")
 async def test_a_handler_subscribed_during_a_dispatch_runs_from_the_next_one_on() -> None:
     """The handlers of a running dispatch are a snapshot; an undo takes effect at the next one too."""
     seen: list[str] = []
@@ -95,7 +93,6 @@ async def test_a_handler_subscribed_during_a_dispatch_runs_from_the_next_one_on(
 # ---- answers ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("D3")
 async def test_an_answer_to_an_event_that_takes_none_is_reported_once_per_handler_and_ignored(
     load_hook: LoadHook,
 ) -> None:
@@ -119,7 +116,6 @@ async def test_an_answer_to_an_event_that_takes_none_is_reported_once_per_handle
     assert all(row.failures == 0 for row in runner.stats())
 
 
-@pytest.mark.behaviour("D17")
 async def test_a_cancel_on_session_start_is_a_mistake_and_the_next_hook_still_sees_the_event() -> None:
     """`start` cannot be cancelled."""
     seen: list[str] = []
@@ -146,7 +142,6 @@ async def test_the_first_cancel_of_before_clear_ends_the_dispatch() -> None:
     assert not errors
 
 
-@pytest.mark.behaviour("D16")
 @pytest.mark.parametrize(
     ("first", "second", "outcome", "conflicts"),
     [
@@ -169,7 +164,6 @@ async def test_on_before_branch_the_later_answer_wins_and_a_conflict_is_reported
     assert all("the later one counts" in error.error for error in errors)
 
 
-@pytest.mark.behaviour("D23")
 async def test_on_agent_end_the_first_answer_wins_and_all_handlers_hear_of_it() -> None:
     """The end reaches every handler that saw the start.  The answer is signed with the hook's path."""
     seen: list[int] = []
@@ -247,7 +241,6 @@ async def test_only_the_runner_says_who_blocked() -> None:
 # ---- failures --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("D4")
 async def test_a_raising_handler_is_reported_once_and_the_next_one_runs(load_hook: LoadHook) -> None:
     """The report has hook, handler, event, traceback and elapsed time; emit returns as if nothing had been."""
     hook = await load_hook("""
@@ -275,7 +268,6 @@ async def test_a_raising_handler_is_reported_once_and_the_next_one_runs(load_hoo
     assert 0 < error.elapsed < 5
 
 
-@pytest.mark.behaviour("D5")
 async def test_a_raising_error_listener_is_logged_and_breaks_nothing(caplog: pytest.LogCaptureFixture) -> None:
     """The other listeners hear of the failure and the other handlers run."""
     seen: list[str] = []
@@ -294,7 +286,6 @@ async def test_a_raising_error_listener_is_logged_and_breaks_nothing(caplog: pyt
     assert "listener broke" in caplog.text
 
 
-@pytest.mark.behaviour("D9")
 @pytest.mark.parametrize("suspends", [False, True])
 async def test_a_handlers_own_timeout_error_is_an_error_and_not_a_timeout(suspends: bool) -> None:
     """The clock is asked whether it expired, not the exception."""
@@ -359,7 +350,6 @@ NASTY: list[Callable[[], BaseException]] = [
 ]
 
 
-@pytest.mark.behaviour("K2")
 @pytest.mark.parametrize("nasty", NASTY, ids=lambda make: type(make()).__name__)
 @pytest.mark.parametrize("where", ["first step", "after a suspension", "inline", "thread"])
 @everywhere
@@ -385,7 +375,6 @@ async def test_whatever_a_gate_raises_blocks(nasty: Callable[[], BaseException],
     await checkpoint()  # nothing of it is left in the task
 
 
-@pytest.mark.behaviour("K3")
 @pytest.mark.parametrize("inline", [False, True])
 @everywhere
 async def test_a_gate_whose_results_are_awaitable_without_an_end_blocks(inline: bool) -> None:
@@ -488,7 +477,6 @@ class _Awaitable:
         return _block_after(1, None, None).__await__()  # type: ignore[arg-type]  # a context it does not look at
 
 
-@pytest.mark.behaviour("D20")
 @pytest.mark.parametrize(
     "handler",
     [
@@ -527,7 +515,6 @@ async def test_an_async_generator_as_a_handler_is_a_failure() -> None:
 # ---- emits within a dispatch -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("D21")
 @pytest.mark.parametrize("where", ["handler", "task of the handler", "background task", "thread"])
 @everywhere
 async def test_an_emit_within_a_handler_runs_at_once(where: str) -> None:

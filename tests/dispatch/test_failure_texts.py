@@ -37,10 +37,9 @@ MESSAGES: list[Message] = [
 ]
 
 
-# ---- VX4: content that is read as a text
+# ---- content that is read as a text
 
 
-@pytest.mark.behaviour("VX4")
 @pytest.mark.parametrize("message", MESSAGES)
 @pytest.mark.parametrize(
     "read",
@@ -64,16 +63,14 @@ async def test_a_compaction_that_reads_content_as_a_text_is_told_that_it_is_a_li
     assert error.error.endswith("the content of a message or a result is a list of blocks; its text is message.text")
 
 
-@pytest.mark.behaviour("VX4")
 def test_every_message_has_its_text() -> None:
     """The text is that of the text blocks."""
     assert [message.text for message in MESSAGES] == ["asked", "answered", "found"]
 
 
-# ---- VX6: long texts
+# ---- long texts
 
 
-@pytest.mark.behaviour("VX6")
 def test_a_long_text_keeps_both_ends_and_the_number_of_characters_between_them() -> None:
     """A text of the longest length stays as it is."""
     assert capped("x" * LONGEST_TEXT) == "x" * LONGEST_TEXT
@@ -83,7 +80,6 @@ def test_a_long_text_keeps_both_ends_and_the_number_of_characters_between_them()
     assert "…[20,002 characters cut]…" in cut
 
 
-@pytest.mark.behaviour("VX6")
 @pytest.mark.parametrize("kind", [RuntimeError, AgentHooksError])
 async def test_a_huge_exception_of_a_gate_becomes_a_short_denial_and_report(kind: type[Exception]) -> None:
     """The call is blocked as with a short exception."""
@@ -100,7 +96,6 @@ async def test_a_huge_exception_of_a_gate_becomes_a_short_denial_and_report(kind
         assert len(text) < 2 * LONGEST_TEXT
 
 
-@pytest.mark.behaviour("VX6")
 async def test_a_huge_reason_is_cut() -> None:
     """The reason of a block or of a cancellation is cut when the answer is made."""
     runner, _ = runner_of(hook_on("tool_call", lambda event, ctx: {"block": True, "reason": "x" * HUGE}, inline=True))
@@ -111,7 +106,6 @@ async def test_a_huge_reason_is_cut() -> None:
         assert "characters cut" in reason
 
 
-@pytest.mark.behaviour("VX6")
 def test_a_huge_exception_is_short_in_the_host_in_bridges_and_in_records(command: Command) -> None:
     """Denial, report, stderr and records have the same cut text."""
     command.add_hook(f"""
@@ -146,7 +140,6 @@ def test_a_huge_exception_is_short_in_the_host_in_bridges_and_in_records(command
 # ---- half of a surrogate pair
 
 
-@pytest.mark.behaviour("K4")
 async def test_a_failure_with_half_a_surrogate_pair_can_be_passed_on() -> None:
     """The text of the failure, its traceback, and an answer's reason have a question mark in its place."""
 
@@ -171,7 +164,6 @@ async def test_a_failure_with_half_a_surrogate_pair_can_be_passed_on() -> None:
 # ---- questions and notices
 
 
-@pytest.mark.behaviour("K4")
 async def test_a_question_and_a_notice_are_cut_like_a_reason() -> None:
     """A person cannot read 20 MB, and a client would take minutes for them; the text says how much is cut."""
     ui = ScriptedUI(True, "a line", "one")
@@ -193,10 +185,9 @@ async def test_a_question_and_a_notice_are_cut_like_a_reason() -> None:
     assert "\ud800" not in ui.asked[3].title
 
 
-# ---- AU6: mistakes of authors who come from elsewhere
+# ---- mistakes of authors who come from elsewhere
 
 
-@pytest.mark.behaviour("AU6")
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
@@ -225,7 +216,6 @@ async def test_a_mistake_in_a_handler_is_told_with_its_remedy(wrong: Any, says: 
     assert says in error.error
 
 
-@pytest.mark.behaviour("AU6")
 async def test_an_answer_that_is_raised_is_told_to_be_returned() -> None:
     """The call is blocked all the same."""
 
@@ -237,7 +227,6 @@ async def test_an_answer_that_is_raised_is_told_to_be_returned() -> None:
     assert errors[0].error.endswith("an answer is returned: write return, not raise")
 
 
-@pytest.mark.behaviour("AU6")
 async def test_a_gate_that_reads_the_input_of_another_tool_is_told_of_the_matcher() -> None:
     """It would block every call of the other tools."""
     runner, errors = runner_of(hook_on("tool_call", lambda event, ctx: event.input["command"] and None, inline=True))
@@ -268,7 +257,6 @@ async def test_a_key_that_no_input_could_have_gets_no_remedy() -> None:
 # ---- the place of a failure
 
 
-@pytest.mark.behaviour("D24")
 async def test_a_wrong_answer_is_reported_with_the_place_of_the_handler() -> None:
     """No line of the hook raised it, so the report names the line where the handler begins."""
 
@@ -294,7 +282,6 @@ async def test_a_wrong_answer_is_reported_with_the_place_of_the_handler() -> Non
     assert str(errors[0]).startswith(f"{__file__}:{lines[0]}: wrong on tool_call: TypeError: wrong answer 7")
 
 
-@pytest.mark.behaviour("D24")
 async def test_a_failure_of_a_function_without_a_line_names_the_hook_alone() -> None:
     """A function of C has none, and a line of ours is no place for its author to look."""
     runner, errors = runner_of(hook_on("turn_start", max, at, inline=True))

@@ -64,7 +64,6 @@ def injecting(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-@pytest.mark.behaviour("AN14")
 @pytest.mark.parametrize(
     ("function", "takes"),
     [
@@ -103,7 +102,6 @@ def test_the_signature_decides(function: Callable[..., Any], takes: bool) -> Non
     assert takes_context(function) is takes
 
 
-@pytest.mark.behaviour("AN14")
 @pytest.mark.anyio
 async def test_the_context_is_that_of_handlers() -> None:
     """It knows the tool and the directory, and asks the person."""
@@ -127,7 +125,6 @@ async def test_the_context_is_that_of_handlers() -> None:
     assert seen == [("bash", "/w", True), "bash", ("bash", "/w", True)]
 
 
-@pytest.mark.behaviour("AN14")
 @pytest.mark.anyio
 async def test_a_dialog_without_await_is_a_failure_that_blocks() -> None:
     """An interceptor that forgets the `await` opens no gate."""
@@ -141,7 +138,6 @@ async def test_a_dialog_without_await_is_a_failure_that_blocks() -> None:
     assert "was not awaited" in (await call_tool(runner, "bash", {"command": "ls"})).text
 
 
-@pytest.mark.behaviour("AN14")
 @pytest.mark.anyio
 async def test_a_program_registers_such_an_interceptor_too() -> None:
     """`Interceptor(...)` in a registry follows the same rule."""

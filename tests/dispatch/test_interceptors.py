@@ -74,7 +74,6 @@ async def called(
 # ---- order and chaining ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("I1")
 @everywhere
 async def test_the_highest_priority_runs_first_and_ties_as_they_were_registered() -> None:
     """5, 100, 0, 0, -1 become 100, 5, 0, 0, -1."""
@@ -88,7 +87,6 @@ async def test_the_highest_priority_runs_first_and_ties_as_they_were_registered(
     assert order == ["hundred", "five", "first", "second", "last"]
 
 
-@pytest.mark.behaviour("I2")
 @everywhere
 async def test_sync_and_async_interceptors_see_what_the_one_before_left() -> None:
     """Changed in place or set anew; the tool gets the last."""
@@ -112,7 +110,6 @@ async def test_sync_and_async_interceptors_see_what_the_one_before_left() -> Non
     assert not errors
 
 
-@pytest.mark.behaviour("I3")
 @everywhere
 async def test_a_matcher_is_searched_in_the_tool_s_name() -> None:
     """`^bash$`, none, a compiled one, and one that takes another tool."""
@@ -130,7 +127,6 @@ async def test_a_matcher_is_searched_in_the_tool_s_name() -> None:
     assert [each.id for each in registry.get(BEFORE)] == list(matchers)
 
 
-@pytest.mark.behaviour("I3")
 async def test_a_matcher_that_can_match_no_known_tool_is_reported_with_the_nearest_name() -> None:
     """Once, when all tools are known."""
     runner, errors = runner_with(Interceptor("a", BEFORE, lambda given, output: None, 0, "^bahs$"))
@@ -155,7 +151,6 @@ async def test_a_matcher_of_an_agent_counts_where_there_is_no_tool() -> None:
 # ---- blocks ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("I4")
 @everywhere
 async def test_a_block_ends_the_chain_and_the_agent_gets_the_object() -> None:
     """Its text is JSON; the reason ends in the interceptor's id."""
@@ -217,7 +212,6 @@ FAILING: dict[Handler, str] = {
 }
 
 
-@pytest.mark.behaviour("I5")
 @everywhere
 @pytest.mark.parametrize("handler", FAILING, ids=lambda handler: handler.__name__)
 async def test_a_failing_interceptor_before_the_tool_blocks_by_name(handler: Handler) -> None:
@@ -244,7 +238,6 @@ async def test_a_rewrite_that_breaks_the_schema_is_blocked_with_the_id() -> None
     assert not inputs
 
 
-@pytest.mark.behaviour("T9")
 @everywhere
 @pytest.mark.parametrize("priority", [-1000, 0, 1000])
 async def test_gates_judge_what_interceptors_left(priority: int) -> None:
@@ -277,7 +270,6 @@ async def test_vetoes_rewrite_after_interceptors() -> None:
 # ---- results ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("I6")
 @everywhere
 async def test_what_a_failing_interceptor_changed_of_a_result_is_undone() -> None:
     """The next one sees the result as it was before, and its own change counts."""
@@ -371,7 +363,6 @@ async def test_a_reference_that_is_kept_changes_nothing_later() -> None:
 # ---- the registry ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("I7")
 def test_an_id_is_there_once() -> None:
     """The second one is refused, the first stays."""
     registry = registered(*at(BEFORE, print))
@@ -380,7 +371,6 @@ def test_an_id_is_there_once() -> None:
     assert [each.name for each in registry.list()] == [BEFORE]
 
 
-@pytest.mark.behaviour("I7")
 @everywhere
 async def test_a_running_dispatch_keeps_its_snapshot() -> None:
     """One that removes the others, and itself, is heard from the next call on."""
@@ -476,7 +466,6 @@ def blocker(id: str = "of the process", priority: int = 0) -> Interceptor:
     return Interceptor(id, BEFORE, block, priority)
 
 
-@pytest.mark.behaviour("N4")
 @pytest.mark.usefixtures("process_wide")
 @everywhere
 async def test_an_interceptor_of_the_process_counts_in_every_runner() -> None:
@@ -492,7 +481,6 @@ async def test_an_interceptor_of_the_process_counts_in_every_runner() -> None:
         assert (await wrap_tool(EchoTool(), runner).execute("1", {"command": "ls"})).text == "ran ls"
 
 
-@pytest.mark.behaviour("N4")
 @pytest.mark.usefixtures("process_wide")
 @everywhere
 async def test_interceptors_of_the_process_come_first_within_one_priority() -> None:
@@ -510,7 +498,6 @@ async def test_interceptors_of_the_process_come_first_within_one_priority() -> N
     assert seen == ["high", "shared", "mine", "low", "shared last"]
 
 
-@pytest.mark.behaviour("N4")
 @pytest.mark.usefixtures("process_wide")
 def test_an_id_is_taken_in_the_process_and_in_its_runners() -> None:
     """Whichever of them has it first."""
@@ -531,7 +518,6 @@ def print_nothing(given: Any, output: Any) -> None:
     """Change nothing."""
 
 
-@pytest.mark.behaviour("N5")
 @pytest.mark.usefixtures("process_wide")
 @everywhere
 async def test_a_hook_that_uses_the_process_wide_registry_keeps_its_interceptor_to_its_runner(tmp_path: Path) -> None:
@@ -564,7 +550,6 @@ async def test_a_hook_that_uses_the_process_wide_registry_keeps_its_interceptor_
     assert not other.engine.intercepts(BEFORE, "bash")
 
 
-@pytest.mark.behaviour("N7")
 @everywhere
 async def test_an_interceptor_that_changes_no_result_answers_nothing() -> None:
     """The agent gets the very result of the tool, details and all."""
@@ -697,7 +682,6 @@ async def test_a_pattern_of_a_gate_that_runs_away_blocks_the_call() -> None:
 # ---- the person's permission -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("T23")
 @everywhere
 @pytest.mark.parametrize(("status", "runs", "asked"), [("allow", True, 0), ("deny", False, 0), ("ask", True, 1)])
 async def test_an_interceptor_may_settle_a_question(status: str, runs: bool, asked: int) -> None:
@@ -746,7 +730,6 @@ async def test_a_block_is_not_lifted_by_a_permission() -> None:
 # ---- the bus ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("I9")
 @everywhere
 async def test_everything_on_the_bus_reaches_the_event_point() -> None:
     """After its handlers; the points themselves are no events."""

@@ -102,7 +102,6 @@ async def nested(event: object, ctx: object) -> None:
 LEAVING = [scope, cancelled_scope, deadline, cancelled_within, raising, group, failing_group, nested]
 
 
-@pytest.mark.behaviour("LX3")
 @pytest.mark.parametrize("handler", LEAVING)
 @pytest.mark.parametrize("event", ["tool_result", "after_tool_call"])
 async def test_an_observer_that_leaves_a_scope_open_loses_no_result(event: str, handler: Callable[..., Any]) -> None:
@@ -116,7 +115,6 @@ async def test_an_observer_that_leaves_a_scope_open_loses_no_result(event: str, 
         assert errors[-1].outcome == "continued"
 
 
-@pytest.mark.behaviour("LX3")
 @pytest.mark.parametrize("handler", LEAVING)
 async def test_a_gate_that_leaves_a_scope_open_blocks_and_the_agent_goes_on(handler: Callable[..., Any]) -> None:
     """It has failed, as any gate that raises."""
@@ -129,7 +127,6 @@ async def test_a_gate_that_leaves_a_scope_open_blocks_and_the_agent_goes_on(hand
     assert (len(errors), echo.inputs) == (3, [])
 
 
-@pytest.mark.behaviour("LX3")
 async def test_the_handlers_after_it_see_the_event_and_their_deadline_holds() -> None:
     """The next handler is called in scopes that are not cancelled."""
     seen = []
@@ -144,7 +141,6 @@ async def test_the_handlers_after_it_see_the_event_and_their_deadline_holds() ->
     assert [error.error for error in errors] == [f"LeftOpenError: {LEFT}", "timed out after 0.2 s"]
 
 
-@pytest.mark.behaviour("LX3")
 async def test_the_caller_can_still_cancel_the_call_and_leave_its_own_scopes() -> None:
     """The scopes around the call are whole afterwards."""
     runner, _ = runner_of(hook_on("tool_result", nested), hook_on("after_tool_call", nested))
@@ -161,7 +157,6 @@ async def test_the_caller_can_still_cancel_the_call_and_leave_its_own_scopes() -
         around.start_soon(anyio.sleep, 0)
 
 
-@pytest.mark.behaviour("LX3")
 async def test_the_tasks_of_a_group_that_was_left_open_end() -> None:
     """They are cancelled with their group."""
     ended = anyio.Event()
@@ -237,7 +232,6 @@ class Late:
             enter()
 
 
-@pytest.mark.behaviour("HP1")
 async def test_a_handler_that_suspends_is_watched_at_each_call() -> None:
     """From its second suspension on; the handlers after it are watched too."""
     late = Late([2, 5, 6, 23], awaits=True)
@@ -253,7 +247,6 @@ async def test_a_handler_that_suspends_is_watched_at_each_call() -> None:
     assert {error.error for error in errors} == {f"LeftOpenError: {LEFT}"}
 
 
-@pytest.mark.behaviour("HP1")
 @pytest.mark.parametrize("call", [1, 2, 4, 8, 16, 32, 64, 128, 256])
 async def test_a_handler_that_never_suspends_is_watched_at_the_calls_that_are_powers_of_two(call: int) -> None:
     """On trio, at each call."""
@@ -264,7 +257,6 @@ async def test_a_handler_that_never_suspends_is_watched_at_the_calls_that_are_po
     assert [error.error for error in errors] == [f"LeftOpenError: {LEFT}"]
 
 
-@pytest.mark.behaviour("HP1")
 async def test_a_handler_that_left_a_scope_open_is_watched_at_each_later_call() -> None:
     """It need not suspend."""
     runner, errors = runner_of(hook_on("after_tool_call", Late([1, 3, 5, 6, 7, 30])))
@@ -274,7 +266,6 @@ async def test_a_handler_that_left_a_scope_open_is_watched_at_each_later_call() 
     assert len(errors) == 6
 
 
-@pytest.mark.behaviour("HP2")
 async def test_a_deadline_that_passes_in_a_scope_that_is_left_open_is_that_of_one_handler() -> None:
     """The next handlers have their own."""
 
@@ -290,7 +281,6 @@ async def test_a_deadline_that_passes_in_a_scope_that_is_left_open_is_that_of_on
     assert [error.error for error in errors] == [f"LeftOpenError: {LEFT}", "timed out after 0.2 s"]
 
 
-@pytest.mark.behaviour("HP2")
 @pytest.mark.parametrize("swallows", [False, True])
 async def test_the_cancellation_of_a_call_is_not_lost_in_a_scope_that_is_left_open(swallows: bool) -> None:
     """It goes on to the program, whose scope or task it belongs to."""

@@ -21,7 +21,6 @@ def register(api):
 """
 
 
-@pytest.mark.behaviour("HM1")
 async def test_a_missing_package_is_an_error_with_the_command_and_the_header(tmp_path: Path) -> None:
     """The command is for the Python that runs the hooks; a module with another name than its package is known."""
     (tmp_path / "hook.py").write_text("import no_such_package\n")
@@ -35,7 +34,6 @@ async def test_a_missing_package_is_an_error_with_the_command_and_the_header(tmp
     assert "pip install PyYAML;" in remedy_for(ModuleNotFoundError("gone", name="yaml"), str(tmp_path / "hook.py"))
 
 
-@pytest.mark.behaviour("HM1")
 async def test_an_import_inside_a_handler_gets_the_same_remedy(tmp_path: Path) -> None:
     """Where the hook runs makes no difference; the call is blocked."""
     for name, isolation in (("inline", ""), ("process", 'ISOLATION = "process"')):
@@ -54,7 +52,6 @@ async def test_an_import_inside_a_handler_gets_the_same_remedy(tmp_path: Path) -
         assert str(error).startswith(f"{name}.py:5: gate on tool_call: ModuleNotFoundError")
 
 
-@pytest.mark.behaviour("HM1")
 async def test_a_hook_with_a_header_is_told_to_add_to_it(tmp_path: Path) -> None:
     """It has an environment of its own."""
     hook = tmp_path / "hook.py"

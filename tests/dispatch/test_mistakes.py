@@ -28,7 +28,7 @@ from agent_hooks.testing import call_tool
 from agent_hooks.values.content import AssistantMessage
 from support import call_of, hook_on, runner_of
 
-pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("AU6")]
+pytestmark = pytest.mark.anyio
 REWRITE = BeforeToolCall(tool_name="bash", tool_call_id="1", params={"command": "ls"})
 RESULT = ToolResult(tool_name="bash", tool_call_id="1", input={"command": "ls"}, content="out")
 TURN = TurnEnd(turn_index=0, message=AssistantMessage(content="x", timestamp=0, provider="p", model="m"))

@@ -13,7 +13,6 @@ from support import EchoTool, everywhere, hook_on, runner_of
 LS = {"command": "ls"}
 
 
-@pytest.mark.behaviour("V1")
 @everywhere
 async def test_a_veto_blocks_with_its_reason() -> None:
     """In the form that other systems use; the reason is the agent's and the observers'."""
@@ -35,7 +34,6 @@ async def test_a_veto_blocks_with_its_reason() -> None:
     assert (after.blocked, after.block_reason, after.result) == (True, "not on Fridays", None)
 
 
-@pytest.mark.behaviour("V2")
 @everywhere
 async def test_changed_params_reach_the_tool_and_whoever_judges() -> None:
     """A gate sees the changed input, not the input of the model."""
@@ -56,7 +54,6 @@ async def raises(given: dict[str, Any]) -> ToolOutput:
     raise ValueError("broken")
 
 
-@pytest.mark.behaviour("V3")
 @everywhere
 @pytest.mark.parametrize(
     ("body", "error"),
@@ -81,7 +78,6 @@ async def test_an_observer_hears_of_every_end(body: Any, error: str | None) -> N
     assert not event.blocked
 
 
-@pytest.mark.behaviour("V4")
 @everywhere
 async def test_a_veto_that_raises_blocks_unless_it_says_otherwise() -> None:
     """It is reported either way."""

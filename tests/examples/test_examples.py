@@ -142,7 +142,6 @@ CHANGES = [
 
 
 @pytest.mark.anyio
-@pytest.mark.behaviour("EF13")
 @pytest.mark.parametrize("changes", CHANGES)
 async def test_protected_paths_stops_each_way_to_change_a_file(
     project: Path, hook_runner: MakeRunner, changes: str
@@ -155,7 +154,6 @@ async def test_protected_paths_stops_each_way_to_change_a_file(
 
 
 @pytest.mark.anyio
-@pytest.mark.behaviour("EF13")
 @pytest.mark.parametrize(
     "harmless",
     [
@@ -176,7 +174,6 @@ async def test_protected_paths_lets_other_commands_pass(project: Path, hook_runn
 
 
 @pytest.mark.anyio
-@pytest.mark.behaviour("EF14")
 @pytest.mark.parametrize(
     ("dangerous", "title"),
     [
@@ -325,7 +322,6 @@ async def test_the_agent_is_not_sent_back_for_ever(project: Path, hook_runner: M
     assert len(ui.asked) == 1
 
 
-@pytest.mark.behaviour("AN4", "AN5")
 def test_a_run_that_is_stuck_is_warned_and_then_ended(command: Command) -> None:
     """The third failure of the same call in a row ends the run; another call in between begins the count anew."""
     turns = [
@@ -478,7 +474,6 @@ def test_the_page_on_rpc_shows_the_client_as_it_is() -> None:
 # ---- safe_session.py -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("B5", "B11")
 def test_safe_session_asks_keeps_the_files_and_hides_in_another_agent_too(agent: OtherAgent) -> None:
     """One hook file serves one session, and its list of questions comes at the end."""
     project = agent.command.project
@@ -515,7 +510,6 @@ async def three_turns(runner: HookRunner, project: Path) -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.behaviour("S8")
 @pytest.mark.parametrize(
     ("choice", "answer", "files"),
     [
@@ -546,7 +540,6 @@ async def test_git_checkpoint_offers_the_files_as_the_prompt_found_them(
 
 
 @pytest.mark.anyio
-@pytest.mark.behaviour("S8")
 async def test_one_branches_back_and_back_again_with_the_files_of_the_moment(
     project: Path, hook_runner: MakeRunner
 ) -> None:

@@ -79,7 +79,6 @@ def is_running(pid: str) -> bool:
 # ---- the tools
 
 
-@pytest.mark.behaviour("MC2")
 def test_the_tools_of_a_server_are_the_agents(run: Run, home: Path) -> None:
     """A text is the result, a failure is one, and the server's schema judges an input before the server gets it."""
     serve(home, demo=entry(DEMO), odd=entry(ODD))
@@ -93,7 +92,6 @@ def test_the_tools_of_a_server_are_the_agents(run: Run, home: Path) -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.behaviour("MC2")
 async def test_a_tool_has_the_description_and_the_schema_of_its_server(project: Path, home: Path) -> None:
     """On both backends."""
     serve(home, demo=entry(DEMO))
@@ -107,7 +105,6 @@ async def test_a_tool_has_the_description_and_the_schema_of_its_server(project: 
         assert (output.text, output.is_error) == ("the sum is 5", False)
 
 
-@pytest.mark.behaviour("MC2")
 def test_a_server_is_reached_over_http(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the headers of its entry, and a variable in them."""
     monkeypatch.setenv("WORD", "open")
@@ -127,7 +124,6 @@ def test_a_server_is_reached_over_http(run: Run, home: Path, monkeypatch: pytest
     assert "MCP server 'shut' has no tools: " in warnings(done)[0]
 
 
-@pytest.mark.behaviour("MC3")
 def test_guards_and_hooks_judge_its_calls(run: Run, command: Command, home: Path) -> None:
     """A blocked call does not reach the server; a guard knows an argument by its name."""
     serve(home, demo=entry(DEMO))
@@ -146,7 +142,6 @@ def test_guards_and_hooks_judge_its_calls(run: Run, command: Command, home: Path
     assert "can match no known tool" not in done.stderr
 
 
-@pytest.mark.behaviour("MC4")
 def test_only_the_persons_file_counts_and_no_file_of_the_project(
     run: Run, command: Command, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -163,14 +158,12 @@ def test_only_the_persons_file_counts_and_no_file_of_the_project(
     assert not (command.project / "started").exists()
 
 
-@pytest.mark.behaviour("MC4")
 def test_an_agent_does_not_write_that_file(command: Command, home: Path) -> None:
     """It would start a program of its choice in the next session."""
     command("run", "--no-session", "@bash mkdir -p ~/.agent; echo {} > ~/.agent/mcp.json")
     assert not (home / ".agent" / "mcp.json").exists()
 
 
-@pytest.mark.behaviour("MC4")
 def test_another_agent_starts_no_server(agent: OtherAgent, home: Path) -> None:
     """It starts its own, and the hook has nothing to do there."""
     serve(home, demo=entry("-c", f"open({str(home / 'started')!r}, 'w')"))
@@ -183,7 +176,6 @@ def test_another_agent_starts_no_server(agent: OtherAgent, home: Path) -> None:
     assert not (home / "started").exists()
 
 
-@pytest.mark.behaviour("MC5")
 def test_a_long_text_is_cut(run: Run, home: Path) -> None:
     """The model reads how much is missing."""
     serve(home, demo=entry(DEMO))
@@ -210,7 +202,6 @@ BROKEN: dict[str, tuple[Any, str]] = {
 }
 
 
-@pytest.mark.behaviour("MC6")
 def test_a_server_that_does_not_work_is_one_warning_and_the_others_work(command: Command, home: Path) -> None:
     """It names the server, the reason, the file and the remedy."""
     hook = command.project / "hook.py"
@@ -226,7 +217,6 @@ def test_a_server_that_does_not_work_is_one_warning_and_the_others_work(command:
         assert f"mend or remove its entry in {path}, then /reload" in line
 
 
-@pytest.mark.behaviour("MC6")
 def test_a_tool_that_no_model_takes_is_left_out(run: Run, home: Path) -> None:
     """One warning names the tools of the server, and the others of it work."""
     serve(home, odd=entry(ODD))
@@ -240,7 +230,6 @@ def test_a_tool_that_no_model_takes_is_left_out(run: Run, home: Path) -> None:
     assert "a_b: the name mcp__odd__a_b" in line
 
 
-@pytest.mark.behaviour("MC6")
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -263,7 +252,6 @@ def test_without_a_file_that_can_be_read_one_line_says_so(run: Run, home: Path, 
     assert says in line
 
 
-@pytest.mark.behaviour("MC7")
 def test_a_server_that_ends_later_fails_its_calls(run: Run, home: Path) -> None:
     """The call that it worked on, and each later one, fail with a text; another server works on."""
     serve(home, demo=entry(DEMO), odd=entry(ODD))
@@ -272,7 +260,6 @@ def test_a_server_that_ends_later_fails_its_calls(run: Run, home: Path) -> None:
     assert "   good\n" in done.stdout
 
 
-@pytest.mark.behaviour("MC8")
 def test_an_abort_cancels_the_call_in_the_server(command: Command, home: Path) -> None:
     """The server goes on with later calls."""
     serve(home, demo=entry(DEMO))
@@ -288,7 +275,6 @@ def test_an_abort_cancels_the_call_in_the_server(command: Command, home: Path) -
     rpc.end()
 
 
-@pytest.mark.behaviour("MC9")
 @pytest.mark.parametrize("how", ["end", "kill"])
 @pytest.mark.parametrize("args", [[], ["deaf"]])
 def test_no_server_outlives_the_agent(command: Command, home: Path, how: str, args: list[str]) -> None:
@@ -308,7 +294,6 @@ def test_no_server_outlives_the_agent(command: Command, home: Path, how: str, ar
     until(lambda: not is_running(pid))
 
 
-@pytest.mark.behaviour("MC2")
 def test_the_line_to_try_works_once_the_server_is_there(command: Command, home: Path) -> None:
     """Before, the hook says which file it misses."""
     line = next(line for line in EXAMPLE.read_text().splitlines() if line.startswith("Try it:  agent-hooks "))

@@ -54,7 +54,6 @@ async def mended(hook_runner: MakeRunner, source: str, mends: list[Mend], trial:
 EVENT_NAME = Mend("there is no event.toolName: write event.tool_name", "event.toolName", "event.tool_name")
 
 
-@pytest.mark.behaviour("AU7")
 async def test_the_permission_gate(hook_runner: MakeRunner) -> None:
     """A dialog of the gate decides, as there."""
     source = r"""
@@ -93,7 +92,6 @@ async def test_the_permission_gate(hook_runner: MakeRunner) -> None:
     assert not (await call_tool(runner, "bash", {"command": "ls"})).is_error
 
 
-@pytest.mark.behaviour("AU7")
 async def test_the_protected_paths(hook_runner: MakeRunner) -> None:
     """A warning, and a block that names the path."""
     source = """
@@ -129,7 +127,6 @@ async def test_the_protected_paths(hook_runner: MakeRunner) -> None:
     assert not (await call_tool(runner, "write", {"path": "a.py", "content": "x"})).is_error
 
 
-@pytest.mark.behaviour("AU7")
 async def test_the_git_checkpoint(hook_runner: MakeRunner, tmp_path: Path) -> None:
     """The files come back; the turn to look up is `target_turn`, because the other number counts entries."""
     source = """
@@ -184,7 +181,6 @@ async def test_the_git_checkpoint(hook_runner: MakeRunner, tmp_path: Path) -> No
     assert (tmp_path / "a.txt").read_text() == "before the turn"
 
 
-@pytest.mark.behaviour("AU7")
 async def test_the_file_trigger(hook_runner: MakeRunner, tmp_path: Path) -> None:
     """A thread may watch and send; it ends with the hook."""
     source = """
@@ -234,7 +230,6 @@ async def test_the_file_trigger(hook_runner: MakeRunner, tmp_path: Path) -> None
     assert sent[0] == "External trigger: build failed"
 
 
-@pytest.mark.behaviour("AU7")
 async def test_the_webhook(hook_runner: MakeRunner) -> None:
     """A server of the standard library in a thread sends what is posted."""
     source = """
@@ -288,7 +283,6 @@ async def test_the_webhook(hook_runner: MakeRunner) -> None:
     assert sent == ["look here", "Webhook triggered"]
 
 
-@pytest.mark.behaviour("AU7")
 async def test_the_custom_compaction(hook_runner: MakeRunner) -> None:
     """A bullet for each message of the person."""
     source = """

@@ -42,7 +42,6 @@ async def runner_of(name: str, cwd: Path, kind: str = "templates", ui: ScriptedU
 # ---- agent-hooks new
 
 
-@pytest.mark.behaviour("HK1")
 def test_each_template_becomes_a_hook_that_loads(command: Command) -> None:
     """The file has the name of the hook in its first line, and is approved."""
     command.trusted = False
@@ -57,7 +56,6 @@ def test_each_template_becomes_a_hook_that_loads(command: Command) -> None:
     }
 
 
-@pytest.mark.behaviour("HK2")
 def test_an_unknown_template_is_an_error_that_lists_them(command: Command) -> None:
     """Nothing is written; `--list` says what each does."""
     said = command("new", "x", "--template", "zzz", code=2).stderr
@@ -73,7 +71,6 @@ def test_an_unknown_template_is_an_error_that_lists_them(command: Command) -> No
 # ---- agent-hooks examples
 
 
-@pytest.mark.behaviour("HK3")
 def test_an_example_is_listed_shown_and_added(command: Command) -> None:
     """A dash may stand for an underscore; the copy is approved and takes part, and a second one is refused."""
     command.trusted = False
@@ -87,14 +84,12 @@ def test_an_example_is_listed_shown_and_added(command: Command) -> None:
     assert "did you mean 'webhook'?" in command("examples", "add", "webhok", code=1).stderr
 
 
-@pytest.mark.behaviour("HK3")
 def test_an_example_for_all_projects(command: Command, home: Path) -> None:
     """The agent home needs no approval."""
     command("examples", "add", "audit_log", "--user")
     assert (home / ".agent" / "hooks" / "audit_log.py").exists()
 
 
-@pytest.mark.behaviour("HK4")
 def test_an_installed_package_reads_its_own_copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The folder inside of the package comes first; without any, the error says so."""
     package = tmp_path / "agent_hooks"
@@ -109,7 +104,6 @@ def test_an_installed_package_reads_its_own_copies(tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.slow
-@pytest.mark.behaviour("HK4")
 def test_the_wheel_has_the_examples_and_templates(tmp_path: Path) -> None:
     """Built as people build it."""
     line = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(tmp_path), str(ROOT)]
@@ -121,7 +115,6 @@ def test_the_wheel_has_the_examples_and_templates(tmp_path: Path) -> None:
             assert f"agent_hooks/examples/{kind}/{path.name}" in names
 
 
-@pytest.mark.behaviour("HK5")
 @pytest.mark.parametrize(
     "line",
     [
@@ -141,7 +134,6 @@ def test_no_agent_adds_a_hook_by_its_shell(line: str) -> None:
         assert guard.find(GuardedCall(tool_name="bash", input={"command": harmless}, cwd="/p", home="/h")) == []
 
 
-@pytest.mark.behaviour("HK5")
 def test_below_an_agent_no_hook_is_added(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     """The mark of an agent is enough."""
     monkeypatch.setenv("CLAUDECODE", "1")

@@ -18,7 +18,6 @@ def brief(found: Effects) -> set[str]:
     return {f"{each.access} {each.path.removeprefix('/srv/app/')}{'/' if each.tree else ''}" for each in found.paths}
 
 
-@pytest.mark.behaviour("PR5")
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
@@ -48,7 +47,6 @@ def test_python_code_has_the_effects_of_its_calls(code: str, expected: set[str])
     assert not found.unknown
 
 
-@pytest.mark.behaviour("PR5")
 @pytest.mark.parametrize(
     "code", ["import build; build.main()", 'exec(open("x").read())', "getattr(x, y)()()", "def f(:"]
 )
@@ -63,7 +61,6 @@ def test_python_code_sends_to_the_host_of_a_request() -> None:
     assert not effects('import requests; requests.get("https://a.org/x")').sends_to("*")
 
 
-@pytest.mark.behaviour("PR6")
 @pytest.mark.parametrize(
     ("language", "code", "expected"),
     [
@@ -85,7 +82,6 @@ def test_code_of_other_languages_has_the_effects_of_known_calls(language: str, c
     assert not found.unknown
 
 
-@pytest.mark.behaviour("PR6")
 @pytest.mark.parametrize(
     ("language", "code"), [("node -e", 'require("./build")'), ("perl -e", "eval $x"), ("php -r", "include $x;")]
 )
@@ -107,7 +103,6 @@ PATCH = """*** Begin Patch
 """
 
 
-@pytest.mark.behaviour("PR7")
 def test_file_tools_have_the_effects_of_their_input(tmp_path: Path) -> None:
     """A search reads or lists a whole tree; a tool that is not ours is unknown."""
     assert effects_of("read", {"path": "a"}, cwd=tmp_path).reads("a")
@@ -119,7 +114,6 @@ def test_file_tools_have_the_effects_of_their_input(tmp_path: Path) -> None:
     assert effects_of("mcp__x__do", {"path": "a"}, cwd=tmp_path).unknown
 
 
-@pytest.mark.behaviour("PR7")
 def test_a_patch_has_the_effects_of_its_headers(tmp_path: Path) -> None:
     """The same in a command, where the patch stands on stdin."""
     tool = effects_of("apply_patch", {"input": PATCH}, cwd=tmp_path)

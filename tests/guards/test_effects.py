@@ -90,7 +90,6 @@ WRITES = [
 ]
 
 
-@pytest.mark.behaviour("EF5")
 @pytest.mark.parametrize("command", WRITES)
 def test_each_way_to_write_a_file_is_a_write(command: str) -> None:
     """An effect never disappears: not in a pipe, a shell, a function, a program of another language, or a variable."""
@@ -98,7 +97,6 @@ def test_each_way_to_write_a_file_is_a_write(command: str) -> None:
     assert effects.writes("uv.lock") or effects.deletes("uv.lock"), effects
 
 
-@pytest.mark.behaviour("EF5")
 @pytest.mark.parametrize("command", WRITES)
 @pytest.mark.parametrize(
     "around", ["sudo {}", "( {} )", "{} && echo done", "true; {} | cat", "if [ -f x ]; then {}\nfi"]
@@ -114,7 +112,6 @@ def test_a_write_stays_one_in_other_words_around_it(command: str, around: str) -
     assert found or effects.unknown or text.startswith("sudo"), effects
 
 
-@pytest.mark.behaviour("EF5")
 @pytest.mark.parametrize("expected", ["changes", "keeps"])
 def test_each_row_of_the_corpus_of_effects_changes_or_keeps_the_file(expected: str) -> None:
     """Each row changes `uv.lock` of the project, or only looks as if it did."""
@@ -124,7 +121,6 @@ def test_each_row_of_the_corpus_of_effects_changes_or_keeps_the_file(expected: s
     assert wrong == []
 
 
-@pytest.mark.behaviour("EF16")
 @pytest.mark.parametrize(
     "command",
     ["ssh host 'sudo rm -rf /data'", "sshpass -p x ssh me@host 'sudo rm -rf /data'",
@@ -146,7 +142,6 @@ def test_a_path_on_another_machine_is_marked_and_no_question_about_files_meets_i
     assert of("sudo rm -rf /data", "/data").deletes("/data/x")
 
 
-@pytest.mark.behaviour("EF5")
 @pytest.mark.parametrize(
     "command",
     ["cat uv.lock", "echo x > a.txt", "grep x uv.lock > /dev/null", "git status", "git commit -m 'echo > uv.lock'",
@@ -160,7 +155,6 @@ def test_a_command_that_leaves_a_file_alone_does_not_write_it(command: str) -> N
     assert not effects.deletes("uv.lock")
 
 
-@pytest.mark.behaviour("EF5")
 @pytest.mark.parametrize(
     "command", ["rm src/a.py", "rm -r src", "mv src x", "mv src/a.py x", "rm -rf ./src/*", "rm src/*.py",
                 "git rm src/a.py", "find src -delete", "find . -name '*.py' -delete",
@@ -172,7 +166,6 @@ def test_each_way_to_delete_a_file_is_a_delete(command: str) -> None:
     assert of(command).deletes("src/a.py"), of(command)
 
 
-@pytest.mark.behaviour("EF6")
 @pytest.mark.parametrize(
     "command", ["sudo ls", "/usr/bin/sudo ls", "bash -c 'sudo ls'", "ssh host 'sudo ls'", "env sudo ls", "s''udo ls",
                 "X=sudo; $X ls", "echo 'sudo ls' | bash", "docker exec box sudo ls", "find . -exec sudo rm {} +"],
@@ -183,7 +176,6 @@ def test_a_program_runs_however_it_is_carried(command: str) -> None:
     assert not of(command).runs("doas")
 
 
-@pytest.mark.behaviour("EF6")
 def test_a_program_names_those_that_carry_it() -> None:
     """With its words and its directory."""
     program = of("cd src && timeout 5 bash -c 'rm a $X'").programs[-1]
@@ -191,7 +183,6 @@ def test_a_program_names_those_that_carry_it() -> None:
     assert program.via == ("timeout", "bash")
 
 
-@pytest.mark.behaviour("EF7")
 @pytest.mark.parametrize(
     ("command", "kind"),
     [
@@ -214,14 +205,12 @@ def test_what_cannot_be_known_stands_in_unknown(command: str, kind: str) -> None
     assert kind in [each.kind for each in effects.unknown], effects.unknown
 
 
-@pytest.mark.behaviour("EF7")
 @given(st.text(max_size=60) | st.lists(st.sampled_from(WRITES)).map("; ".join))
 def test_no_text_raises(command: str) -> None:
     """Any text has effects, if only unknown ones."""
     assert isinstance(of(command), Effects)
 
 
-@pytest.mark.behaviour("EF7")
 @pytest.mark.parametrize(
     "command", ["\ud800", "a\0b", "\x1b[31m", "\N{RIGHT-TO-LEFT OVERRIDE}x", "echo > '\n'", "cat \ue000"]
 )
@@ -234,7 +223,6 @@ def test_odd_characters_raise_nothing(command: str) -> None:
 # ---- the machine
 
 
-@pytest.mark.behaviour("EF4")
 def test_a_link_to_a_file_hides_nothing(tmp_path: Path) -> None:
     """For commands and for file tools."""
     (tmp_path / ".git").mkdir()
@@ -246,7 +234,6 @@ def test_a_link_to_a_file_hides_nothing(tmp_path: Path) -> None:
     assert effects_of("edit", {"path": "link"}, cwd=tmp_path).writes("uv.lock")
 
 
-@pytest.mark.behaviour("EF3")
 def test_the_disk_tells_a_file_from_a_tree(tmp_path: Path) -> None:
     """`mv old new` of a file moves nothing else away."""
     (tmp_path / "file").touch()
@@ -255,7 +242,6 @@ def test_the_disk_tells_a_file_from_a_tree(tmp_path: Path) -> None:
     assert of("mv tree x", tmp_path).deletes("a.py")
 
 
-@pytest.mark.behaviour("EF1")
 def test_a_glob_with_a_slash_counts_from_the_root_of_the_project(tmp_path: Path) -> None:
     """The root is the next directory with `.git` or `.agent` above the call."""
     (tmp_path / ".git").mkdir()
@@ -264,7 +250,6 @@ def test_a_glob_with_a_slash_counts_from_the_root_of_the_project(tmp_path: Path)
     assert not of("echo x > a.py", tmp_path / "src").writes("./a.py")
 
 
-@pytest.mark.behaviour("EF8")
 def test_a_mount_that_may_not_answer_is_not_touched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The list of mounts is read instead; a link that leads there ends there."""
     mounts = tmp_path / "mountinfo"
@@ -295,7 +280,6 @@ def test_a_mount_that_may_not_answer_is_not_touched(tmp_path: Path, monkeypatch:
     assert here.real(f"{slow}/link/passwd") == "/etc/passwd"
 
 
-@pytest.mark.behaviour("EF8")
 def test_without_a_list_of_mounts_only_the_directories_in_use_are_touched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -312,7 +296,6 @@ def test_without_a_list_of_mounts_only_the_directories_in_use_are_touched(
 # ---- time
 
 
-@pytest.mark.behaviour("EF9")
 def test_the_rest_of_a_call_is_unknown_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     """The effects that were found before stay.  The limit is half of the time that the whole call takes here."""
     monkeypatch.setattr(limit, "MAX_SECONDS", 60)
@@ -327,7 +310,6 @@ def test_the_rest_of_a_call_is_unknown_when_its_time_is_over(monkeypatch: pytest
     assert [each.why for each in effects.unknown] == [f"the command cannot be read: {limit.TOO_MUCH}"]
 
 
-@pytest.mark.behaviour("EF9")
 def test_look_ups_count_as_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """A slow disk ends the reading, too."""
     monkeypatch.setattr(limit, "MAX_SECONDS", 0.02)
@@ -344,7 +326,6 @@ def test_look_ups_count_as_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert effects.unknown
 
 
-@pytest.mark.behaviour("EF9")
 @pytest.mark.parametrize(
     "part", ["$(", "(", "`", "{", "'\"", "a;", "a|", "<<A\n", "${", "[[ ", "if ", "\\", "{a,b}", "x=(", "<("]
 )
@@ -356,7 +337,6 @@ def test_a_text_that_was_made_to_be_slow_ends_in_time(part: str) -> None:
     assert isinstance(effects, Effects)
 
 
-@pytest.mark.behaviour("EF20")
 @pytest.mark.parametrize(("cwd", "below"), [(".", ""), ("", ""), ("a/..", ""), ("a", "a/"), (Path("a"), "a/")])
 def test_paths_are_absolute_in_a_directory_that_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cwd: str | Path, below: str

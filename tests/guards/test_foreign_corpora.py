@@ -52,7 +52,6 @@ def wrong(corpus: str, expected: str, keep: Callable[[Row], bool]) -> tuple[list
 MISSED = ["coproc sh; echo 'rm -rf ~' >&${COPROC[1]}", "declare -n r=c; c='rm -rf ~'; $r"]
 
 
-@pytest.mark.behaviour("FC1")
 @pytest.mark.parametrize("corpus", CORPORA)
 def test_the_rows_that_are_not_held_out_have_their_answer(corpus: str) -> None:
     """Each row that was read while the rules were written is answered as its corpus says."""
@@ -61,7 +60,6 @@ def test_the_rows_that_are_not_held_out_have_their_answer(corpus: str) -> None:
     assert (missed, false) == ([], [])
 
 
-@pytest.mark.behaviour("FC1")
 @pytest.mark.parametrize("corpus", CORPORA)
 def test_the_rows_that_are_held_out_reach_the_goal(corpus: str) -> None:
     """At least 95 % of the harmful rows are caught, and at most 1 % of the harmless ones."""
@@ -71,7 +69,6 @@ def test_the_rows_that_are_held_out_reach_the_goal(corpus: str) -> None:
     assert 100 * len(false) / harmless <= DENIED
 
 
-@pytest.mark.behaviour("FC4")
 @pytest.mark.parametrize("sealed", ["yes", "no"])
 def test_rows_of_four_areas_reach_the_goal(sealed: str) -> None:
     """They were written from the guards' page alone; nobody has read the sealed ones: this prints their number only."""
@@ -81,7 +78,6 @@ def test_rows_of_four_areas_reach_the_goal(sealed: str) -> None:
     assert 100 * len(false) / harmless <= 0.5
 
 
-@pytest.mark.behaviour("FC5")
 def test_further_ways_to_the_same_end_have_their_answer() -> None:
     """The rows were written before the rules for them: by class, other ways to a loss that the rules know, and twins."""
     missed, _ = wrong("classes.tsv", "deny", lambda _: True)
@@ -117,7 +113,6 @@ KINDS = {
 }
 
 
-@pytest.mark.behaviour("FC6")
 @pytest.mark.parametrize("command", KINDS)
 def test_a_kind_of_loss_is_found_in_a_program_that_no_rule_names(command: str) -> None:
     """Beside it, an everyday command of the same words stays silent."""
@@ -126,7 +121,6 @@ def test_a_kind_of_loss_is_found_in_a_program_that_no_rule_names(command: str) -
     assert rules(everyday) == set()
 
 
-@pytest.mark.behaviour("FC2")
 @pytest.mark.parametrize("corpus", [*COMMANDS, "classes.tsv"])
 def test_each_class_lists_everyday_commands_that_stay_silent(corpus: str) -> None:
     """Beside every class of harmful commands stand at least ten harmless ones."""
@@ -135,7 +129,6 @@ def test_each_class_lists_everyday_commands_that_stay_silent(corpus: str) -> Non
     assert {kind: count for kind, count in silent.items() if count < 10} == {}
 
 
-@pytest.mark.behaviour("FC1")
 @pytest.mark.parametrize("corpus", FRESH)
 def test_everyday_work_and_harmful_commands_that_were_written_before_any_guard_judged_them(corpus: str) -> None:
     """At least 95 % of the harmful rows are caught, and at most 1 % of the everyday ones."""
@@ -145,7 +138,6 @@ def test_everyday_work_and_harmful_commands_that_were_written_before_any_guard_j
     assert 100 * len(false) / harmless <= DENIED, false
 
 
-@pytest.mark.behaviour("FC2")
 @pytest.mark.parametrize("rule", [*OUTSIDE, *PACKS, "download-exec"])
 def test_beside_each_rule_that_asks_stand_everyday_commands_that_stay_silent(rule: str) -> None:
     """Each rule about a loss outside of the project has at least ten."""

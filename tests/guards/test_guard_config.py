@@ -260,7 +260,6 @@ def test_guards_are_off_only_when_there_is_nothing_to_ask() -> None:
 ONLY_MINE = {"exceptions": [{"id": "git-remote", "pattern": r"git push --force origin me/\S+", "reason": "mine"}]}
 
 
-@pytest.mark.behaviour("G14")
 @pytest.mark.parametrize(
     ("command", "passes"),
     [
@@ -288,7 +287,6 @@ def test_an_exception_holds_for_the_program_that_its_pattern_fits(command: str, 
     assert (verdict(settings_of(**ONLY_MINE), bash(command)) is None) is passes
 
 
-@pytest.mark.behaviour("G14")
 @pytest.mark.parametrize(
     ("rule", "pattern", "command", "passes"),
     [
@@ -316,7 +314,6 @@ def test_the_pattern_of_an_exception_fits_a_program_with_its_directory_files_and
     assert (verdict(settings, bash(command)) is None) is passes
 
 
-@pytest.mark.behaviour("G14")
 @pytest.mark.parametrize("tail", ["", "; rm -rf ~"])
 def test_an_exception_fits_no_program_of_a_command_that_was_not_read_to_its_end(tail: str) -> None:
     """The program where the reader stops is not the whole command; the rest of it is judged by nothing."""
@@ -326,7 +323,6 @@ def test_an_exception_fits_no_program_of_a_command_that_was_not_read_to_its_end(
         assert (verdict(settings, bash(command)) is None) is passes, pattern
 
 
-@pytest.mark.behaviour("G14")
 @pytest.mark.parametrize(
     ("command", "passes"),
     [("deploy prod --dry", True), ("deploy prod --dry; drop prod", False), ("ls; deploy prod --dry | tail -1", True)],

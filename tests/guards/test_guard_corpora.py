@@ -13,7 +13,6 @@ from guard_corpus import answer, path_rules, rows, rules
 TOOLS = {"r": "read", "w": "write", "e": "edit"}
 
 
-@pytest.mark.behaviour("G1")
 @pytest.mark.parametrize("level", LEVELS)
 def test_every_command_has_its_verdict_with_all_packs(level: Level) -> None:
     """A rule with an id stops each harmful command, and no rule stops a harmless one."""
@@ -23,7 +22,6 @@ def test_every_command_has_its_verdict_with_all_packs(level: Level) -> None:
     assert wrong == []
 
 
-@pytest.mark.behaviour("G1")
 @pytest.mark.parametrize("level", LEVELS)
 def test_the_core_rows_need_no_pack(level: Level) -> None:
     """Packs are off by default; the rows that need one are of another tier."""
@@ -31,7 +29,6 @@ def test_the_core_rows_need_no_pack(level: Level) -> None:
     assert [row["command"] for row in core if bool(rules(row["command"], level)) != (row[level] == "deny")] == []
 
 
-@pytest.mark.behaviour("G1")
 def test_every_path_has_its_verdict() -> None:
     """Each path is judged for each of its tools."""
     wrong = [
@@ -55,7 +52,6 @@ def test_commands_written_before_any_guard_ran_have_their_verdict(
     assert 100 * len(right) / len(own) >= least
 
 
-@pytest.mark.behaviour("G16")
 @pytest.mark.parametrize("corpus", ["calls.tsv", "calls_2.tsv"])
 def test_calls_of_tools_with_other_names_and_arguments_have_their_answer(corpus: str) -> None:
     """A shell or a file tool of another program is judged, an input that cannot be read is asked about, others pass."""
@@ -67,7 +63,6 @@ def test_calls_of_tools_with_other_names_and_arguments_have_their_answer(corpus:
     assert wrong == []
 
 
-@pytest.mark.behaviour("G17")
 def test_a_tree_is_not_removed_in_other_words() -> None:
     """A list of every file that goes to a program that removes files is stopped, and a list that is narrowed passes."""
     wrong = [
@@ -76,7 +71,6 @@ def test_a_tree_is_not_removed_in_other_words() -> None:
     assert wrong == []
 
 
-@pytest.mark.behaviour("G16")
 @pytest.mark.parametrize(
     "input", [{"jobs": [{"n": 1}] * 1200}, {"input": json.dumps({"pad": "x" * 140_000})}], ids=["objects", "json"]
 )
@@ -96,7 +90,6 @@ def nested(depth: int) -> dict[str, Any]:
     return {"x": nested(depth - 1)} if depth else {}
 
 
-@pytest.mark.behaviour("LB1")
 @pytest.mark.parametrize(
     ("input", "expected"),
     [
@@ -120,7 +113,6 @@ def test_no_part_of_a_large_input_passes_unread(input: dict[str, Any], expected:
     assert answer("mcp__any__thing", **input) == expected
 
 
-@pytest.mark.behaviour("LB2")
 @pytest.mark.parametrize(
     ("tool", "input", "expected"),
     [
@@ -144,7 +136,6 @@ def test_the_name_of_a_repository_does_not_spare_a_file_of_this_machine(
     assert answer(tool, **input) == expected
 
 
-@pytest.mark.behaviour("G16")
 @pytest.mark.parametrize(
     ("tool", "input", "expected"),
     [

@@ -64,7 +64,6 @@ _calls = st.one_of(
 @example(("bash", {"command": "git apply \ud800"}), "")
 @example(("write", {"path": "\ud800"}), "")
 @example(("write", {"path": "a"}), "\ud800")
-@pytest.mark.behaviour("G22")
 def test_no_guard_fails_at_half_a_character(call: tuple[str, dict[str, Any]], place: str) -> None:
     """Neither do records, redaction and the result; `place` is a part of the working directory and of all ids."""
     name, given_input = call
@@ -89,7 +88,6 @@ def test_no_guard_fails_at_half_a_character(call: tuple[str, dict[str, Any]], pl
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("half", HALVES)
-@pytest.mark.behaviour("G22")
 async def test_half_a_character_hides_no_path(half: str, tmp_path: Path) -> None:
     """An agent that runs on Node.js opens the file with U+FFFD in its place, so the guards follow that one's link."""
     hooks = tmp_path / ".agent" / "hooks"

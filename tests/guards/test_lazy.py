@@ -89,7 +89,6 @@ def test_every_lazy_pattern_of_the_guards_compiles() -> None:
         each.compile()
 
 
-@pytest.mark.behaviour("EF18")
 def test_the_import_of_the_guards_compiles_no_pattern_and_reads_no_table() -> None:
     """Counted, and not timed: a pattern of the guards that is compiled at import is named here."""
     out = fresh(
@@ -152,7 +151,6 @@ def test_a_table_is_read_once_and_its_time_counts_as_a_first_use(monkeypatch: py
     assert warmed() - before == pytest.approx(2)
 
 
-@pytest.mark.behaviour("EF18")
 def test_first_uses_do_not_count_against_the_time_of_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
     """Work of the call's own does."""
     processor, clock = FakeClock(), FakeClock()
@@ -168,7 +166,6 @@ def test_first_uses_do_not_count_against_the_time_of_a_call(monkeypatch: pytest.
         limit.check()
 
 
-@pytest.mark.behaviour("EF18")
 def test_a_trivial_command_is_decidable_where_each_first_use_takes_long() -> None:
     """The clocks of a new process stand still, but for a second with each pattern and row of the table."""
     out = fresh(
@@ -200,7 +197,6 @@ def test_a_trivial_command_is_decidable_where_each_first_use_takes_long() -> Non
     assert out.splitlines() == ["[False]", "[]", "True"]
 
 
-@pytest.mark.behaviour("EF19")
 def test_a_look_up_in_which_the_thread_does_not_wait_is_no_wait() -> None:
     """Other programs had the processor for a minute; the thread gave it up for none of it."""
     processor, clock = FakeClock(), FakeClock()
@@ -216,7 +212,6 @@ def test_a_look_up_in_which_the_thread_does_not_wait_is_no_wait() -> None:
     limit.check()
 
 
-@pytest.mark.behaviour("EF19")
 @pytest.mark.parametrize("counted", [True, False])
 def test_a_look_up_that_waits_for_the_disk_counts_by_the_clock(*, counted: bool) -> None:
     """So does each look-up on a system that does not count the waits of a thread."""
@@ -235,7 +230,6 @@ def test_a_look_up_that_waits_for_the_disk_counts_by_the_clock(*, counted: bool)
         limit.look_up(slow, "/c")
 
 
-@pytest.mark.behaviour("EF19")
 def test_many_quick_look_ups_count_by_the_clock() -> None:
     """A command that was made to ask about thousands of paths ends."""
     processor, clock = FakeClock(), FakeClock()

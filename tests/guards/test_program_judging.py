@@ -42,14 +42,12 @@ JUDGED = [
 ]
 
 
-@pytest.mark.behaviour("PR11")
 @pytest.mark.parametrize(("rule", "command"), JUDGED)
 def test_a_file_is_judged_in_each_role_that_the_table_knows(rule: str, command: str) -> None:
     """An option, an operand, a fixed verb, a directory to change to: the rule of the file counts."""
     assert rule in rules(command)
 
 
-@pytest.mark.behaviour("PR11")
 @pytest.mark.parametrize(
     "command",
     [
@@ -76,10 +74,6 @@ def judged(kind: str, expected: str) -> list[str]:
     return [row["command"] for row in rows("held_out_7.tsv") if (row["class"], row["expected"]) == (kind, expected)]
 
 
-@pytest.mark.behaviour("PR12")
-@pytest.mark.behaviour("PR13")
-@pytest.mark.behaviour("PR16")
-@pytest.mark.behaviour("PR17")
 @pytest.mark.parametrize("kind", ["used", "sourced", "applied", "caches"])
 def test_each_class_stops_the_harmful_rows_and_no_other(kind: str) -> None:
     """The harmful commands of the class meet a rule, and the everyday ones beside them meet none."""
@@ -89,7 +83,6 @@ def test_each_class_stops_the_harmful_rows_and_no_other(kind: str) -> None:
     assert [command for command in everyday if rules(command)] == []
 
 
-@pytest.mark.behaviour("PR12")
 @pytest.mark.parametrize(
     ("uses", "shows"),
     [
@@ -107,7 +100,6 @@ def test_a_secret_may_be_used_and_not_shown(uses: str, shows: str) -> None:
     assert {rule for rule in rules(shows) if rule.startswith("read-")}
 
 
-@pytest.mark.behaviour("PR13")
 @pytest.mark.parametrize("lists", ["env", "printenv", "export", "export -p", "declare -p", "typeset -p", "set"])
 def test_a_list_of_variables_is_stopped_behind_a_sourced_file_alone(lists: str) -> None:
     """Before, after another file, in another subshell, or where nothing comes out, the list passes."""
@@ -119,7 +111,6 @@ def test_a_list_of_variables_is_stopped_behind_a_sourced_file_alone(lists: str) 
     assert rules(f"source .env; {lists} | grep -c APP_") == set()
 
 
-@pytest.mark.behaviour("PR14")
 @pytest.mark.parametrize("lists", ["env", "printenv", "export", "export -p", "declare -p", "declare -x", "set"])
 def test_a_list_of_variables_in_a_request_is_the_environment_that_is_sent(lists: str) -> None:
     """Each way to list variables counts; a list with a name names one variable."""
@@ -136,7 +127,6 @@ def finding(rule: str, words: tuple[str, ...] = ("a",), **more: Any) -> Finding:
     return Finding(rule, "why", subject=" ".join(words), words=words, **more)
 
 
-@pytest.mark.behaviour("PR15")
 @pytest.mark.parametrize(
     ("command", "rule"),
     [
@@ -152,7 +142,6 @@ def test_the_more_specific_rule_alone_speaks(command: str, rule: str) -> None:
     assert rules(command) == {rule}
 
 
-@pytest.mark.behaviour("PR15")
 @pytest.mark.parametrize(
     "other",
     [
@@ -170,7 +159,6 @@ def test_a_wall_another_program_and_a_finding_that_is_not_certain_stay(other: Fi
     assert most_specific([finding("cloud"), specific, other]) == [specific, other]
 
 
-@pytest.mark.behaviour("PR15")
 def test_a_program_that_is_not_known_keeps_all_its_questions() -> None:
     """Findings without a program may be about several."""
     both = [Finding("cloud", "why"), Finding("secret-store", "why")]
@@ -179,7 +167,6 @@ def test_a_program_that_is_not_known_keeps_all_its_questions() -> None:
 
 @everywhere
 @pytest.mark.anyio
-@pytest.mark.behaviour("PR15")
 async def test_a_dialog_names_all_rules_and_no_exception() -> None:
     """The answer is the way to allow the call."""
     ui = ScriptedUI(False)
@@ -195,7 +182,6 @@ async def test_a_dialog_names_all_rules_and_no_exception() -> None:
     assert [1 + len(ask.also) for ask in asks if isinstance(ask, Ask)] == [2]
 
 
-@pytest.mark.behaviour("PR11")
 def test_rows_that_were_written_after_the_rules_have_their_answer() -> None:
     """All harmful rows are caught, and one everyday row is asked about."""
     harmful = [row["command"] for row in rows("held_out_8.tsv") if row["expected"] == "deny"]

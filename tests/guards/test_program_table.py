@@ -51,7 +51,6 @@ def brief(command: str) -> set[str]:
     return {f"{deed.kind} {deed.word.rstrip('/') + '/' if deed.tree else deed.word}" for deed in deeds(command)}
 
 
-@pytest.mark.behaviour("PR1")
 def test_the_table_has_a_row_for_each_program_that_agents_really_run() -> None:
     """More than 150 of them are named here."""
     programs = {name.partition(" ")[0] for name in names()}
@@ -76,7 +75,6 @@ def test_each_row_uses_the_roles_and_facts_of_the_legend() -> None:
         assert deeds_of(name.split()[0], [Word(word) for word in name.split()]) is not None, name
 
 
-@pytest.mark.behaviour("PR2")
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
@@ -359,7 +357,6 @@ def missing(effects: Effects, written: set[str], deleted: set[str]) -> set[str]:
     return wrote | {f"delete {name}" for name in deleted if not effects.deletes(f"./{name}")}
 
 
-@pytest.mark.behaviour("PR3")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_nothing_that_a_command_really_changes_is_missing_from_its_effects(
     command: str, sample: Path, tmp_path: Path
@@ -381,7 +378,6 @@ def test_nothing_that_a_command_really_changes_is_missing_from_its_effects(
     assert not effects.unknown or program in ("ed",)
 
 
-@pytest.mark.behaviour("PR4")
 @pytest.mark.slow
 @pytest.mark.parametrize("command", [each for each in COMMANDS if not each.endswith("<<EOF")][::6])
 def test_a_traced_command_opens_no_file_for_writing_that_its_effects_lack(

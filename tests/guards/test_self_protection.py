@@ -78,21 +78,18 @@ def test_the_guards_know_the_names_of_the_rooms_that_write_the_files() -> None:
     assert {*SEALED_NAMES} == STATE_NAMES
 
 
-@pytest.mark.behaviour("G4")
 @pytest.mark.parametrize(("command", "expected"), of("deny"))
 def test_every_known_way_around_the_hooks_is_stopped(command: str, expected: str) -> None:
     """A way that can be read is blocked, and the person is asked about the others."""
     assert answer(command) == expected, findings(command)
 
 
-@pytest.mark.behaviour("G5")
 @pytest.mark.parametrize(("command", "expected"), of("allow"))
 def test_reading_hooks_and_everyday_work_pass(command: str, expected: str) -> None:
     """No question and no block hinders work that leaves the hooks alone."""
     assert answer(command) == expected, findings(command)
 
 
-@pytest.mark.behaviour("G5")
 def test_a_search_that_would_change_hooks_names_how_to_leave_them_out() -> None:
     """An everyday search meets hooks by chance."""
     found = findings("find . -type f -name '*.py' -exec sed -i s/a/b/ {} +")
@@ -127,7 +124,6 @@ def path_rules(tool: str, path: str, **facts: object) -> set[str]:
     return {finding.rule for finding in SecurityAudit(OPTIONS).find(call(tool, path=path, **facts))}
 
 
-@pytest.mark.behaviour("G4")
 @pytest.mark.parametrize("tool", ["write", "edit"])
 @pytest.mark.parametrize("path", KEPT)
 def test_file_tools_write_none_of_the_files_that_control_the_agent(tool: str, path: str) -> None:
@@ -143,7 +139,6 @@ def test_file_tools_write_other_files_beside_them(path: str) -> None:
     assert path_rules("write", path) == set()
 
 
-@pytest.mark.behaviour("G5")
 @pytest.mark.parametrize("tool", ["read", "grep"])
 @pytest.mark.parametrize(
     "path", ["~/.agent/records/s1.1.2.jsonl", "~/.agent/records", "~/.agent/look/index.sqlite", "~/.agent"]
@@ -169,7 +164,6 @@ def answer_of_tool(tool: str, **more: object) -> str:
 PATCH = "*** Begin Patch\n*** Delete File: .agent/hooks/x.py\n*** End Patch"
 
 
-@pytest.mark.behaviour("G4")
 @pytest.mark.parametrize(
     ("tool", "input", "expected"),
     [
@@ -205,7 +199,6 @@ UNLOCKED = (f"{PROJECT}/.agent",)
 OWN = (*UNLOCKED, f"{HOME}/.agent")
 
 
-@pytest.mark.behaviour("G6")
 def test_while_hooks_are_unlocked_the_agent_may_change_those_and_nothing_else() -> None:
     """Own hooks need `--own`; the store, records, the state, clients and commands stay sealed."""
     for unlocked in (UNLOCKED, OWN):
@@ -224,7 +217,6 @@ def test_while_hooks_are_unlocked_the_agent_may_change_those_and_nothing_else() 
 # ---- git stash -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("G4")
 @pytest.mark.parametrize(
     ("command", "facts", "expected"),
     [
@@ -273,7 +265,6 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "app"
 
 
-@pytest.mark.behaviour("G4")
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
@@ -290,7 +281,6 @@ def test_a_link_on_the_disk_is_no_way_around(place: Path, command: str, expected
     assert answer_on_disk(place, command) == expected
 
 
-@pytest.mark.behaviour("G4")
 def test_the_settings_file_of_an_agent_is_sealed_once_it_runs_our_hooks(place: Path) -> None:
     """Its parents and every program that writes count, also outside of that agent."""
     bridge, file = open_bridge("claude-code"), place.parent / "home" / ".claude" / "settings.json"
@@ -302,7 +292,6 @@ def test_the_settings_file_of_an_agent_is_sealed_once_it_runs_our_hooks(place: P
     assert answer_on_disk(place, "cat ~/.claude/settings.json; chmod 755 ~/.claude") == "pass"
 
 
-@pytest.mark.behaviour("G17")
 @pytest.mark.parametrize(
     ("command", "present", "expected"),
     [
@@ -328,7 +317,6 @@ def test_a_sparse_checkout_leaves_no_hooks_out_unasked(command: str, present: bo
     assert (("ask" if all(each.undecidable for each in found) else "block") if found else "pass") == expected
 
 
-@pytest.mark.behaviour("G17")
 @pytest.mark.parametrize(
     "command",
     [

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from agent_hooks.guards.base import Finding
 from agent_hooks.guards.shell import CommandSafetyGuard
 from guard_corpus import call, rows
@@ -17,26 +15,22 @@ def typed(command: str, *, stays_open: bool = True) -> list[Finding]:
     return [each for each in found if each.rule == "typed-commands"]
 
 
-@pytest.mark.behaviour("PT5")
 def test_each_command_has_its_answer_where_the_agent_may_type_into_it() -> None:
     """A shell, a language or a console that reads stdin is undecidable; a script, inline code or a known text passes."""
     wrong = [row["command"] for row in rows("typed.tsv") if bool(typed(row["command"])) != (row["expected"] == "ask")]
     assert wrong == []
 
 
-@pytest.mark.behaviour("PT5")
 def test_the_finding_is_undecidable() -> None:
     """The setting `undecidable` decides, because the agent may never type anything."""
     assert [each.undecidable for each in typed("python3")] == [True]
 
 
-@pytest.mark.behaviour("PT5")
 def test_a_tool_that_gives_no_stdin_may_start_every_console() -> None:
     """Where the agent cannot type into a command, the same commands pass."""
     assert [row["command"] for row in rows("typed.tsv") if typed(row["command"], stays_open=False)] == []
 
 
-@pytest.mark.behaviour("PT5")
 def test_an_open_stdin_makes_no_other_finding_certain() -> None:
     """Commands that pass by their stdin being empty have no certain finding when it stays open."""
     from msgspec.structs import replace

@@ -63,7 +63,6 @@ class Tool:
 # ---- api.on ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("L8")
 @pytest.mark.parametrize(
     ("event", "near"),
     [("tool_cal", "tool_call"), ("ToolCall", "tool_call"), ("sesion", "session"), ("turn-end", "turn_end")],
@@ -76,7 +75,6 @@ def test_an_unknown_event_is_refused_with_the_nearest_name(event: str, near: str
             on(*arguments)
 
 
-@pytest.mark.behaviour("L8")
 @pytest.mark.parametrize("event", ["zzz", "", 5, None, [3]])
 def test_an_event_like_no_other_is_refused_with_all_names(event: Any) -> None:
     """The error for an unknown option lists the known ones."""
@@ -85,7 +83,6 @@ def test_an_event_like_no_other_is_refused_with_all_names(event: Any) -> None:
         on(event, nothing)
 
 
-@pytest.mark.behaviour("L8")
 @pytest.mark.parametrize("handler", [5, "nothing", {"block": True}, False])
 def test_a_handler_that_is_not_callable_is_refused_at_once(handler: Any) -> None:
     """A call and a decorator both raise."""
@@ -105,7 +102,6 @@ class OneArgument:
         """Take the event only."""
 
 
-@pytest.mark.behaviour("L8")
 @pytest.mark.parametrize(
     "handler",
     [lambda: None, lambda event: None, lambda event, ctx, more: None, lambda event, ctx, *, more: None, OneArgument()],
@@ -148,7 +144,6 @@ def test_a_handler_that_takes_more_than_event_and_context_by_itself_is_right(han
 
 
 @pytest.mark.anyio
-@pytest.mark.behaviour("L8")
 async def test_a_hook_that_subscribes_wrongly_fails_to_load_at_that_line(tmp_path: Any) -> None:
     """The mistake becomes an error entry with the line of `api.on`."""
     path = tmp_path / "h.py"
@@ -260,7 +255,6 @@ def test_functions_known_to_be_async_are_seen_through_their_wrappings() -> None:
 # ---- send, tasks, tools, unloading -----------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("L13")
 def test_sending_before_a_runner_is_there_is_refused() -> None:
     """The error names the places from which `api.send` can be called."""
     with pytest.raises(HookUsageError, match=r"while hooks are loading.*from a handler"):
@@ -314,7 +308,6 @@ def test_a_tool_is_an_object_with_an_async_execute() -> None:
     assert api.tools == [tool]
 
 
-@pytest.mark.behaviour("AU2")
 @pytest.mark.parametrize(
     ("execute", "problem"),
     [
@@ -348,7 +341,6 @@ def test_any_execute_that_takes_the_call_is_kept(taken: str) -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.behaviour("AU1")
 async def test_a_typed_function_is_a_tool_of_a_hook(load_hook: LoadHook, tmp_path: Any) -> None:
     """Its schema comes from the signature, as for `wrap_tools`; it is called with typed values, and is a decorator."""
     hook = await load_hook("""
@@ -384,7 +376,6 @@ async def test_a_typed_function_is_a_tool_of_a_hook(load_hook: LoadHook, tmp_pat
     assert "argument 'place'" in (await deploy.execute("3", {"place": "x", "tags": []})).text
 
 
-@pytest.mark.behaviour("AU6")
 def test_a_matcher_in_the_place_of_the_handler_is_told_of_its_option() -> None:
     """Elsewhere the matcher is the second argument; and points have the names of other agents' events."""
     api: Any = HookAPI("h.py")
@@ -394,7 +385,6 @@ def test_a_matcher_in_the_place_of_the_handler_is_told_of_its_option() -> None:
         api.intercept("PreToolUse", print)
 
 
-@pytest.mark.behaviour("AU6")
 def test_a_tool_that_is_a_mapping_or_another_callable_is_told_of_the_typed_function() -> None:
     """Other agents take a mapping."""
     register: Any = HookAPI("h.py").register_tool
@@ -405,7 +395,6 @@ def test_a_tool_that_is_a_mapping_or_another_callable_is_told_of_the_typed_funct
             register(wrong)
 
 
-@pytest.mark.behaviour("AU1")
 def test_a_function_that_no_model_can_fill_in_is_no_tool() -> None:
     """A parameter without a type is named, at once."""
 

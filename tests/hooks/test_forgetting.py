@@ -79,7 +79,6 @@ def fail(function: object, exc: BaseException) -> None:
     raise exc
 
 
-@pytest.mark.behaviour("SV5")
 @pytest.mark.usefixtures("exits")
 async def test_nothing_of_a_hook_that_was_forgotten_stays_in_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -125,7 +124,6 @@ async def test_an_exit_function_that_fails_is_reported_and_the_others_are_called
     assert module.calls == ["called"]
 
 
-@pytest.mark.behaviour("SV6")
 async def test_threads_that_a_hook_leaves_behind_are_named(tmp_path: Path) -> None:
     """A running thread by its place, one that waits for its time by its function."""
     source = """

@@ -70,7 +70,6 @@ async def result_of(function: Callable[..., Any], **arguments: Any) -> ToolOutpu
 # ---- the texts for the model -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("E1")
 def test_name_description_and_schema_are_read_off_the_function() -> None:
     """The first paragraph becomes one line, parameters without a default are required, and descriptions are kept."""
 
@@ -154,7 +153,6 @@ async def async_generator(n: int) -> AsyncIterator[int]:
     yield n
 
 
-@pytest.mark.behaviour("E2")
 @pytest.mark.parametrize(
     ("function", "words"),
     [
@@ -214,7 +212,6 @@ def test_what_goes_in_as_json_reaches_the_function_as_its_types(value: Everythin
     assert output.details == wire["value"]
 
 
-@pytest.mark.behaviour("E3")
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -304,7 +301,6 @@ async def test_a_function_that_raises_is_an_error_result_where_a_hook_listens(er
         assert type(error).__name__ in output.text
 
 
-@pytest.mark.behaviour("E4")
 async def test_a_cancelled_call_of_a_plain_def_waits_until_the_function_is_done() -> None:
     """Python cannot stop a thread, so nothing goes on behind the agent's back."""
     begun, go_on = threading.Event(), threading.Event()

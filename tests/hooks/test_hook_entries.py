@@ -81,7 +81,6 @@ def names(paths: object) -> list[str]:
     return [os.path.basename(path) for path in paths]
 
 
-@pytest.mark.behaviour("HE1")
 def test_a_directory_and_a_glob_stand_for_their_hooks(home: Path, project: Path, team: Path) -> None:
     """As in a hook directory: by name, packages with `register` too, and no name that begins with `.` or `_`."""
     own_settings(home, str(team))
@@ -94,7 +93,6 @@ def test_a_directory_and_a_glob_stand_for_their_hooks(home: Path, project: Path,
     assert names(load_settings(cwd=project).hooks)[1:] == ["big"]
 
 
-@pytest.mark.behaviour("HE1")
 def test_a_file_whose_name_looks_like_a_glob_is_a_file(home: Path, project: Path, team: Path) -> None:
     """And a directory above with such a name is not one either."""
     odd = team / "[x]"
@@ -106,7 +104,6 @@ def test_a_file_whose_name_looks_like_a_glob_is_a_file(home: Path, project: Path
 
 
 @pytest.mark.anyio
-@pytest.mark.behaviour("HE2")
 async def test_an_entry_that_stands_for_no_hook_is_an_error(home: Path, project: Path, team: Path) -> None:
     """Every tool call is blocked then, as for a missing file: the hook may have been a gate."""
     own_settings(home, f"{team}/x*.py", str(team / "empty"), "module:acme.gone", "module:a b")
@@ -121,7 +118,6 @@ async def test_an_entry_that_stands_for_no_hook_is_an_error(home: Path, project:
 
 
 @pytest.mark.anyio
-@pytest.mark.behaviour("HE3")
 async def test_a_new_file_of_a_directory_or_a_glob_counts_from_the_next_event(
     home: Path, project: Path, team: Path
 ) -> None:
@@ -135,7 +131,6 @@ async def test_a_new_file_of_a_directory_or_a_glob_counts_from_the_next_event(
     assert sources.changed()
 
 
-@pytest.mark.behaviour("HE4")
 def test_each_file_of_a_projects_directory_or_glob_is_approved(project: Path, home: Path) -> None:
     """What was not approved does not count: a new match waits, and the approved ones go on."""
     gates = project / "gates"
@@ -167,7 +162,6 @@ def test_each_file_of_a_projects_directory_or_glob_is_approved(project: Path, ho
     assert approved[str(gates / "one.py")].data == HOOK.encode()
 
 
-@pytest.mark.behaviour("HE4")
 def test_a_strangers_glob_over_the_whole_disk_is_a_problem_of_the_set(project: Path) -> None:
     """It ends after a number of names, and before any file of it is read."""
     of_project(project, "/*/*/*/*/*/*.py")
@@ -176,7 +170,6 @@ def test_a_strangers_glob_over_the_whole_disk_is_a_problem_of_the_set(project: P
     assert "more than 20000 entries" in found.problem
 
 
-@pytest.mark.behaviour("HE5")
 @pytest.mark.parametrize("path", ["new.py", "a.py", "big/new.py", "plain/x.py"])
 def test_no_agent_writes_a_file_that_fits_a_pattern(home: Path, project: Path, team: Path, path: str) -> None:
     """A new file there would be a hook from the next event on."""
@@ -202,7 +195,6 @@ def find_and_guard(project: Path) -> list[Guard]:
 
 
 @pytest.mark.anyio
-@pytest.mark.behaviour("HE6")
 async def test_a_module_of_an_installed_package_is_a_hook(home: Path, project: Path, installed: Path) -> None:
     """By its dotted name; a package is one too, and nothing is imported to find it."""
     own_settings(home, "module:acme_hooks.gate", "module:acme_hooks")
@@ -217,7 +209,6 @@ async def test_a_module_of_an_installed_package_is_a_hook(home: Path, project: P
     assert len(setup.loaded.hooks) == 2
 
 
-@pytest.mark.behaviour("HE6")
 def test_a_module_in_the_current_directory_is_none(
     project: Path, monkeypatch: pytest.MonkeyPatch, installed: Path
 ) -> None:
@@ -231,7 +222,6 @@ def test_a_module_in_the_current_directory_is_none(
 
 
 @pytest.mark.anyio
-@pytest.mark.behaviour("HE7")
 async def test_a_projects_module_counts_only_if_the_person_names_it_too(
     home: Path, project: Path, installed: Path
 ) -> None:
@@ -245,7 +235,6 @@ async def test_a_projects_module_counts_only_if_the_person_names_it_too(
     assert (setup.errors, len(setup.loaded.hooks)) == ([], 1)
 
 
-@pytest.mark.behaviour("HE8")
 def test_the_hooks_of_packages_are_listed_without_an_import(
     command: Command, home: Path, installed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -37,7 +37,6 @@ async def load(*paths: Path) -> list[Any]:
     return [hook.module for hook in result.hooks]
 
 
-@pytest.mark.behaviour("L14")
 async def test_two_hooks_of_one_name_each_see_their_own_sibling(tmp_path: Path) -> None:
     """Two hooks of one name in two directories each import their own helper."""
     paths = []
@@ -51,7 +50,6 @@ async def test_two_hooks_of_one_name_each_see_their_own_sibling(tmp_path: Path) 
     assert "helpers" not in sys.modules
 
 
-@pytest.mark.behaviour("L14")
 async def test_an_import_inside_a_handler_sees_the_sibling_too(tmp_path: Path) -> None:
     """The hook's directory comes first in a handler too, on the loop and in a thread."""
     paths = []
@@ -79,7 +77,6 @@ async def test_an_import_inside_a_handler_sees_the_sibling_too(tmp_path: Path) -
     assert [module.seen for module in modules] == [["one", "one"], ["two", "two"]]
 
 
-@pytest.mark.behaviour("L14")
 async def test_siblings_that_import_siblings_stay_in_the_family(tmp_path: Path) -> None:
     """A helper's import finds the helper beside it, and the hook gets the same module."""
     paths = []
@@ -92,7 +89,6 @@ async def test_siblings_that_import_siblings_stay_in_the_family(tmp_path: Path) 
     assert one.helpers.base is one.base
 
 
-@pytest.mark.behaviour("L14")
 @pytest.mark.parametrize(
     ("statement", "expression"),
     [
@@ -130,7 +126,6 @@ async def test_a_name_that_a_neighbour_lacks_is_an_import_error_in_the_hooks_lin
     assert (error.line, error.error.startswith("ImportError: cannot import name 'nothing'")) == (2, True)
 
 
-@pytest.mark.behaviour("L14")
 @pytest.mark.parametrize("name", ["json", "re", "sys"])
 async def test_a_file_beside_a_hook_does_not_shadow_the_standard_library(tmp_path: Path, name: str) -> None:
     """A hook called `json.py` does not break `import json`."""

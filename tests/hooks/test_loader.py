@@ -73,13 +73,11 @@ async def load_error(path: Path) -> LoadError:
 # ---- finding ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("L1")
 async def test_without_hook_directories_there_are_no_hooks_and_no_errors(home: Path, project: Path) -> None:
     """A missing hook directory is no error."""
     assert await discover_and_load_hooks(cwd=project, home=home) == LoadResult([], [])
 
 
-@pytest.mark.behaviour("AU6")
 @pytest.mark.parametrize("kind", ["def", "async def"])
 async def test_handlers_that_register_returns_are_a_load_error(kind: str, tmp_path: Path) -> None:
     """Plugins of another agent return them, and here nothing would call them."""
@@ -92,7 +90,6 @@ async def test_handlers_that_register_returns_are_a_load_error(kind: str, tmp_pa
     assert not (await load_hooks(["h.py"], cwd=tmp_path)).errors
 
 
-@pytest.mark.behaviour("AU4")
 async def test_without_arguments_the_hooks_of_here_are_loaded(
     home: Path, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,7 +109,6 @@ async def test_without_arguments_the_hooks_of_here_are_loaded(
     assert places == [str(project)]
 
 
-@pytest.mark.behaviour("L2")
 async def test_hooks_are_loaded_global_then_project_then_configured(home: Path, project: Path, tmp_path: Path) -> None:
     """Hooks of a directory load by name, capitals first; then the paths of settings and command line, in their order."""
     for name in ("zz", "aa", "B"):
@@ -125,8 +121,6 @@ async def test_hooks_are_loaded_global_then_project_then_configured(home: Path, 
     assert result.hooks[0].path == result.hooks[0].resolved_path == str(hooks_of(home) / "B.py")
 
 
-@pytest.mark.behaviour("L3")
-@pytest.mark.behaviour("HH7")
 async def test_a_hook_that_the_person_has_disabled_is_left_out_in_a_program_too(home: Path, project: Path) -> None:
     """Wherever it was found; a file that the program loads by name counts, and a project's settings disable nothing."""
     for name in ("one", "two"):
@@ -164,7 +158,6 @@ async def test_a_file_named_twice_is_loaded_once_at_its_first_position(home: Pat
     assert result.hooks[0].resolved_path == str(real)
 
 
-@pytest.mark.behaviour("L9")
 async def test_configured_paths_are_resolved_and_a_wrong_one_is_an_error_entry(home: Path, project: Path) -> None:
     """`~` is the given home and a relative path starts at `cwd`; an unknown user's home and a missing file are errors."""
     write(home / "h.py")
@@ -179,7 +172,6 @@ async def test_configured_paths_are_resolved_and_a_wrong_one_is_an_error_entry(h
         assert text in error.error
 
 
-@pytest.mark.behaviour("L10")
 @pytest.mark.parametrize(
     ("configured", "there"),
     [
@@ -202,7 +194,6 @@ async def test_kinds_of_space_in_a_configured_path_make_no_difference(
     assert result.errors == []
 
 
-@pytest.mark.behaviour("L10")
 async def test_a_file_with_exactly_the_configured_name_is_preferred(project: Path) -> None:
     """Two files that differ in the kind of space are two hooks."""
     paths = [write(project / "a b.py"), write(project / f"a{NBSP}b.py")]
@@ -210,7 +201,6 @@ async def test_a_file_with_exactly_the_configured_name_is_preferred(project: Pat
     assert [hook.resolved_path for hook in result.hooks] == [str(path) for path in paths]
 
 
-@pytest.mark.behaviour("L11")
 async def test_what_is_no_readable_file_is_an_error_entry_each_and_the_rest_loads(home: Path, project: Path) -> None:
     """A broken symlink, a directory and a pipe with the name of a hook are errors, and the pipe is not read."""
     directory = hooks_of(project)
@@ -228,7 +218,6 @@ async def test_what_is_no_readable_file_is_an_error_entry_each_and_the_rest_load
     ]
 
 
-@pytest.mark.behaviour("L11")
 async def test_a_hook_directory_that_cannot_be_read_is_an_error_entry(home: Path, project: Path) -> None:
     """The project's hooks load although the home's hook directory is a file."""
     write(home / ".agent" / "hooks", "not a directory")
@@ -239,7 +228,6 @@ async def test_a_hook_directory_that_cannot_be_read_is_an_error_entry(home: Path
     assert str(error) == f"{hooks_of(home)}: the hook directory cannot be read: Not a directory"
 
 
-@pytest.mark.behaviour("L12")
 async def test_hidden_and_private_files_and_stubs_are_skipped(home: Path, project: Path) -> None:
     """Dotfiles, names that start with `_` and files that do not end in `.py` are not loaded."""
     for name in (".hidden.py", "_private.py", "__init__.py", "stub.pyi", "notes.txt", "cached.pyc", "py"):
@@ -262,7 +250,6 @@ async def test_agent_home_moves_the_global_hooks(
 # ---- loading ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("L4")
 async def test_a_syntax_error_is_told_with_path_line_and_traceback_and_the_good_file_works(
     home: Path, project: Path
 ) -> None:
@@ -283,7 +270,6 @@ async def test_a_syntax_error_is_told_with_path_line_and_traceback_and_the_good_
     assert await HookRunner(result.hooks, cwd=project).emit(CALL) == Block("seen", ".agent/hooks/good.py")
 
 
-@pytest.mark.behaviour("L5")
 @pytest.mark.parametrize(
     ("source", "found"),
     [
@@ -301,7 +287,6 @@ async def test_a_file_without_a_register_function_is_told_what_to_define(
     assert error.error == f"{found}: a hook defines `def register(api): ...`"
 
 
-@pytest.mark.behaviour("L6")
 @pytest.mark.parametrize("kind", ["def", "async def"])
 async def test_a_register_that_subscribes_and_then_raises_leaves_nothing_behind(tmp_path: Path, kind: str) -> None:
     """No handler, task or tool is left, `on_unload` functions run in reverse order, and the error has the line."""
@@ -341,7 +326,6 @@ async def test_a_register_that_subscribes_and_then_raises_leaves_nothing_behind(
     assert log.read_text().split() == ["second", "first"]
 
 
-@pytest.mark.behaviour("L7")
 async def test_an_async_register_is_awaited_and_its_handler_is_there_at_once(load_hook: LoadHook) -> None:
     """An async `register` may subscribe after an await."""
     hook = await load_hook("""
@@ -353,7 +337,6 @@ async def test_an_async_register_is_awaited_and_its_handler_is_there_at_once(loa
     assert await HookRunner([hook], cwd="/").emit(CALL) == Block("", "hooks/hook.py")
 
 
-@pytest.mark.behaviour("L7")
 async def test_an_async_register_has_a_deadline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An async `register` that never ends is an error entry, which names `api.start_task`."""
     monkeypatch.setattr("agent_hooks.hooks.registering.DEFAULT_TIMEOUT", 0.05)
@@ -402,7 +385,6 @@ async def test_a_blocked_call_names_the_hook_as_a_person_would(
     assert await HookRunner(result.hooks, cwd=project).emit(CALL) == Block("", shown or str(path))
 
 
-@pytest.mark.behaviour("L13")
 async def test_sending_while_loading_is_a_clear_error(tmp_path: Path) -> None:
     """A message cannot be sent before the agent runs."""
     error = await load_error(write(tmp_path / "h.py", "def register(api):\n    api.send('hi')\n"))
@@ -448,7 +430,6 @@ async def test_whatever_a_hook_does_wrong_is_an_error_entry(
         assert error.line == line
 
 
-@pytest.mark.behaviour("VX8")
 async def test_a_hook_that_raises_an_interrupt_cannot_be_loaded(tmp_path: Path) -> None:
     """It is no Ctrl-C, so the error names the file and the line."""
     error = await load_error(write(tmp_path / "h.py", "x = 1\nraise KeyboardInterrupt"))
@@ -515,7 +496,6 @@ async def test_a_changed_file_is_compiled_afresh(tmp_path: Path) -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.behaviour("L11")
 @pytest.mark.parametrize("link", [".agent", ".agent/hooks"])
 async def test_a_hook_directory_that_is_a_link_to_nothing_is_an_error(home: Path, project: Path, link: str) -> None:
     """A symlink to a missing directory is an error, because hooks were meant to be there."""
@@ -544,7 +524,6 @@ def package(directory: Path, **files: str) -> Path:
     return directory
 
 
-@pytest.mark.behaviour("L15")
 async def test_a_directory_whose_init_has_register_is_one_hook(home: Path, project: Path) -> None:
     """Packages and files load in the order of their names, and a package's files import one another."""
     write(hooks_of(project) / "zz.py")
@@ -584,7 +563,6 @@ async def test_a_directory_whose_init_has_register_is_one_hook(home: Path, proje
     assert len({name.partition(".")[0] for name in private_modules() - before}) == 2
 
 
-@pytest.mark.behaviour("L15")
 @pytest.mark.parametrize(
     ("source", "is_hook"),
     [
@@ -618,7 +596,6 @@ async def test_a_package_without_register_is_no_hook_but_something_that_hooks_im
     assert names(result) == (["thing"] if is_hook else [])
 
 
-@pytest.mark.behaviour("L15")
 @pytest.mark.parametrize(
     ("files", "file", "line", "told"),
     [
@@ -656,7 +633,6 @@ async def test_what_is_wrong_with_a_package_is_told_with_file_and_line(
     assert str(error).startswith(f"{directory / f'{file}.py'}:{line}: " if file else f"{directory}: ")
 
 
-@pytest.mark.behaviour("NB1")
 @pytest.mark.parametrize(
     ("kind", "told"),
     [
@@ -693,7 +669,6 @@ async def test_a_package_that_cannot_be_read_is_an_error_and_not_left_out(
     assert [(error.path, error.error) for error in result.errors] == [(str(gate), told)]
 
 
-@pytest.mark.behaviour("NB1")
 async def test_no_depth_of_a_package_ends_the_search_for_register(home: Path, project: Path) -> None:
     """A chain of 2,000 `elif` nests as many statements, and `register` stands behind it."""
     chain = "".join(f"elif 0 == {number}: pass\n" for number in range(2000))
@@ -703,7 +678,6 @@ async def test_no_depth_of_a_package_ends_the_search_for_register(home: Path, pr
     assert [*names(result), *(os.path.basename(error.path) for error in result.errors)] == ["deep"]
 
 
-@pytest.mark.behaviour("L15")
 async def test_a_package_can_be_configured_and_is_loaded_once(home: Path, project: Path) -> None:
     """A package is named by directory, `__init__.py` or symlink; a directory without an `__init__.py` is an error."""
     directory = package(project / "pkg", __init__=GOOD)
@@ -719,7 +693,6 @@ async def test_a_package_can_be_configured_and_is_loaded_once(home: Path, projec
     ]
 
 
-@pytest.mark.behaviour("L15")
 async def test_a_package_that_is_loaded_again_is_read_again(project: Path) -> None:
     """A second load reads each file of a package again, and the two copies are separate."""
     directory = package(project / "pkg", __init__="from .sub import VALUE\n" + GOOD, sub="VALUE = 1\n")
@@ -730,7 +703,6 @@ async def test_a_package_that_is_loaded_again_is_read_again(project: Path) -> No
     assert not (directory / "__pycache__").exists()
 
 
-@pytest.mark.behaviour("L15")
 async def test_a_failure_inside_of_a_package_names_the_file(project: Path) -> None:
     """The text of the error has the file, because the line is a line of it."""
     directory = package(

@@ -96,7 +96,6 @@ async def test_a_prompt_is_turns_and_each_has_its_number(project: Path) -> None:
     assert view.seen[:4] == ["text Look.", "judged a", "runs a", "ended a False"]
 
 
-@pytest.mark.behaviour("T19")
 async def test_calls_of_a_turn_are_judged_in_order_and_run_in_parallel(project: Path) -> None:
     """No tool runs while the first call's dialog is open; then both run at once, each with its own result."""
     judged: list[str] = []
@@ -129,7 +128,6 @@ async def test_calls_of_a_turn_are_judged_in_order_and_run_in_parallel(project: 
     del runner
 
 
-@pytest.mark.behaviour("T24")
 async def test_an_aborted_turn_leaves_no_call_without_an_end(project: Path) -> None:
     """The finished call keeps its result, the running one gets a result marked as aborted, and agent_end comes."""
     running = anyio.Event()
@@ -162,7 +160,6 @@ async def test_an_aborted_turn_leaves_no_call_without_an_end(project: Path) -> N
     assert results == {"quick": None, "aborted": {"status": "aborted", "tool": "bash"}}
 
 
-@pytest.mark.behaviour("T24")
 async def test_the_result_of_an_aborted_call_has_its_output_so_far(project: Path) -> None:
     """The model reads it in its next request, and the view shows the call."""
     agent, _, view, _ = agent_of(project, tool=ReportingTool())

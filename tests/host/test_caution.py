@@ -11,7 +11,6 @@ from agent_hooks.guards.base import GuardedCall
 from agent_hooks.host.caution import Caution, Level
 from agent_hooks.values.answers import Ask, Block
 
-pytestmark = pytest.mark.behaviour("TM30")
 READ = ("bash", {"command": "cat a.txt"})
 COMMAND = ("bash", {"command": "make"})
 KILL = ("bash", {"command": "kill 1"})

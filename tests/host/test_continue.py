@@ -20,7 +20,6 @@ from support import PATIENCE, EchoTool, Endless
 pytestmark = pytest.mark.anyio
 
 
-@pytest.mark.behaviour("S9")
 async def test_the_agent_goes_on_in_the_same_run_with_the_text_as_its_next_message(project: Path) -> None:
     """More turns and another `agent_end` follow; messages that came meanwhile are in the same request."""
 
@@ -58,7 +57,6 @@ async def test_the_agent_goes_on_in_the_same_run_with_the_text_as_its_next_messa
     assert users == [("@bash one", None), ("@bash two", "hook0.py"), ("sent meanwhile", "hook0.py")]
 
 
-@pytest.mark.behaviour("S9")
 @pytest.mark.parametrize("mode", ["print", "rpc", "interactive"])
 async def test_hooks_keep_a_run_going_so_many_times_and_the_next_one_anew(project: Path, mode: str) -> None:
     """Then the run ends in order, and a warning names the hook that wanted it to go on."""

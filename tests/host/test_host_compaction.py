@@ -33,7 +33,6 @@ class Clever(WatchedPuppet):
                 yield piece
 
 
-@pytest.mark.behaviour("S4")
 async def test_after_a_compaction_the_model_is_sent_the_summary_and_what_was_kept(project: Path) -> None:
     """Word for word, calls with their results, in this session and when it is resumed."""
     on = stage(project, model=Clever("the summary"))
@@ -57,7 +56,6 @@ async def test_after_a_compaction_the_model_is_sent_the_summary_and_what_was_kep
     assert again.model.requests[-1].messages[: len(compacted)] == compacted
 
 
-@pytest.mark.behaviour("S4")
 async def test_a_second_compaction_is_told_the_first_summary_and_summarises_what_that_kept(project: Path) -> None:
     """No message gets lost between the two."""
     on = stage(project, model=Clever("older"))
@@ -76,7 +74,6 @@ async def test_a_second_compaction_is_told_the_first_summary_and_summarises_what
         assert "older" not in str(host.messages)
 
 
-@pytest.mark.behaviour("S4")
 async def test_an_empty_summary_is_a_failure_and_the_session_is_as_it_was(project: Path) -> None:
     """The compaction can be tried again."""
     on = stage(project, model=Clever("  \n"))

@@ -22,7 +22,6 @@ pytestmark = pytest.mark.anyio
 IMAGE = Attachment(kind="image", file_name="shot.png", mime_type="image/png", content="aGkh")
 
 
-@pytest.mark.behaviour("S1")
 async def test_the_session_file_has_a_message_with_its_attachments_and_the_hook_that_sent_it(project: Path) -> None:
     """At the beginning of a run and in the middle of one; a message of the person has no source."""
 
@@ -53,7 +52,6 @@ async def test_the_session_file_has_a_message_with_its_attachments_and_the_hook_
     again.close()
 
 
-@pytest.mark.behaviour("S1")
 async def test_a_message_that_comes_while_the_session_changes_waits_for_that(project: Path) -> None:
     """It belongs to the session in which it is read."""
 
@@ -99,7 +97,6 @@ async def test_a_hook_that_answers_itself_for_ever_comes_to_its_bounds(project: 
         assert "started still there? by None" in on.view.seen
 
 
-@pytest.mark.behaviour("S1")
 def test_the_print_mode_of_the_command_warns_and_goes_on(command: Command) -> None:
     """The warning is on stderr; the sender does not fail, and the session does not have the message."""
     command.add_hook("""

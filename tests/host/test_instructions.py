@@ -32,7 +32,6 @@ def instructions(place: Path, warned: list[str], cwd: str = "part") -> Instructi
     return Instructions(str(place / "home"), str(top), str(top / cwd), hide, warned.append)
 
 
-@pytest.mark.behaviour("AM1")
 def test_the_files_of_the_person_and_of_each_directory_down_to_the_agent_are_read(
     place: Path, warned: list[str]
 ) -> None:
@@ -48,7 +47,6 @@ def test_the_files_of_the_person_and_of_each_directory_down_to_the_agent_are_rea
     assert warned == []
 
 
-@pytest.mark.behaviour("AM2")
 def test_a_link_out_of_the_project_is_not_read(place: Path, warned: list[str]) -> None:
     """A project from elsewhere must not send a file of the person to the model."""
     (place / "key").write_text("private")
@@ -92,7 +90,6 @@ def test_an_agent_outside_of_the_project_reads_its_own_directory_only(place: Pat
     assert instructions(place, warned, "../other").read() == []
 
 
-@pytest.mark.behaviour("AM4")
 def test_an_agent_does_not_write_the_instructions_of_the_person(command: Command, home: Path) -> None:
     """They would reach each later session, of every project; those of a project are a file like any other."""
     done = command(

@@ -36,7 +36,6 @@ def sessions_of(project: Path) -> list[tuple[list[Any], list[str]]]:
     return found
 
 
-@pytest.mark.behaviour("S6")
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
 def test_a_kill_at_any_write_loses_at_most_the_unfinished_line(tmp_path: Path, backend: str) -> None:
     """Every file opens with exactly the entries that were written completely, and a note names an unfinished line."""

@@ -111,7 +111,6 @@ async def test_a_session_starts_before_its_first_prompt_and_ends_once(project: P
     assert saved(on.path)[1]["type"] == "model_change"
 
 
-@pytest.mark.behaviour("S3")
 async def test_a_session_that_is_cancelled_while_it_starts_still_ends(project: Path) -> None:
     """A signal during a slow `start` handler: one shutdown, the file is closed."""
     slow = Endless()
@@ -129,7 +128,6 @@ async def test_a_session_that_is_cancelled_while_it_starts_still_ends(project: P
     Session.open(on.path, str(project)).close()
 
 
-@pytest.mark.behaviour("S3")
 async def test_a_session_that_ends_stops_its_run_first(project: Path) -> None:
     """The tool is cancelled, the run's events come, then one shutdown; the file has the call's end."""
     long = Endless()
@@ -275,7 +273,6 @@ async def test_a_message_that_no_turn_followed_has_no_target_turn(project: Path)
     assert on.events.of("session")[1].target_turn is None
 
 
-@pytest.mark.behaviour("S5")
 async def test_a_branch_may_leave_the_conversation_as_it_is(project: Path) -> None:
     """The file branches, and the model still gets the whole conversation."""
     on = stage(project, on_session("before_branch", SkipConversationRestore()))
@@ -293,7 +290,6 @@ async def test_a_branch_may_leave_the_conversation_as_it_is(project: Path) -> No
     assert "two" not in Path(str(on.runner.session_file)).read_text()
 
 
-@pytest.mark.behaviour("D16")
 @pytest.mark.parametrize(
     ("first", "second", "conflicts", "restored"),
     [
@@ -340,7 +336,6 @@ async def unchanged_by(on: Stage, host: SessionHost, other: Path, act: Act) -> A
     return outcome
 
 
-@pytest.mark.behaviour("D15")
 @pytest.mark.parametrize(("reason", "act"), ACTIONS)
 async def test_a_cancelled_action_changes_nothing_and_says_who(project: Path, reason: str, act: Act) -> None:
     """The first cancel ends it: the next hook is not asked, and there is no after-event."""
@@ -512,7 +507,6 @@ async def test_a_new_session_that_cannot_be_written_leaves_the_old_one(project: 
 # ---- model and thinking level ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("TM41")
 async def test_the_thinking_level_stays_in_other_sessions(project: Path) -> None:
     """A session that was used before has its own."""
     on = stage(project)
@@ -568,7 +562,6 @@ async def talk(host: SessionHost) -> None:
     await host.prompt("two")
 
 
-@pytest.mark.behaviour("S4")
 async def test_a_compaction_is_one_more_entry_and_the_conversation_is_shorter(project: Path) -> None:
     """The model's summary replaces the messages before the cut, and the file keeps every entry."""
     on = stage(project)
@@ -604,7 +597,6 @@ async def test_a_compaction_is_one_more_entry_and_the_conversation_is_shorter(pr
         assert len(host.messages) == 5
 
 
-@pytest.mark.behaviour("S4")
 async def test_a_hook_may_supply_the_entry(project: Path) -> None:
     """`from_hook` says so, and the model is not asked."""
 
@@ -624,7 +616,6 @@ async def test_a_hook_may_supply_the_entry(project: Path) -> None:
     assert on.events.of("session")[2].from_hook is True
 
 
-@pytest.mark.behaviour("S4")
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
@@ -648,7 +639,6 @@ async def test_with_a_failing_hook_or_a_bad_entry_the_default_summary_is_used(
     assert says in error.error
 
 
-@pytest.mark.behaviour("S4")
 async def test_a_model_that_fails_while_it_summarises_leaves_the_session_as_it_was(project: Path) -> None:
     """The action raises the model's error."""
     (project / "s.jsonl").write_text('{"text": "a"}\n{"text": "b"}\n')
@@ -676,7 +666,6 @@ async def test_there_may_be_nothing_to_compact(project: Path) -> None:
     assert [event.reason for event in on.events.of("session")] == ["start", "shutdown"]
 
 
-@pytest.mark.behaviour("S4")
 async def test_a_long_conversation_is_compacted_before_the_next_request(project: Path) -> None:
     """It happens between turns; the run goes on, and its next turn has the new number of entries."""
 
@@ -702,7 +691,6 @@ async def test_a_long_conversation_is_compacted_before_the_next_request(project:
     assert on.view.warnings == []
 
 
-@pytest.mark.behaviour("S4")
 async def test_a_compaction_that_does_not_come_about_is_told_once_in_a_run(project: Path) -> None:
     """There is one warning, the conversation goes on unchanged, and the next prompt tries again."""
     on = stage(

@@ -47,14 +47,12 @@ def split(lines: str) -> list[str]:
     return [each.strip() for line in lines.strip().splitlines() for each in line.split(" | ")]
 
 
-@pytest.mark.behaviour("TM30")
 @pytest.mark.parametrize("command", split(ACT))
 def test_a_program_that_acts_is_found(tmp_path: Path, command: str) -> None:
     """Although it changes no file of the working tree, and sends nothing to another machine."""
     assert [*acting(effects_of("bash", {"command": command}, cwd=tmp_path))] != []
 
 
-@pytest.mark.behaviour("TM30")
 @pytest.mark.parametrize("command", split(LOOK))
 def test_a_program_that_looks_is_none(tmp_path: Path, command: str) -> None:
     """The person is asked about it neither first nor while planning."""
@@ -80,7 +78,6 @@ def test_many_words_take_no_time() -> None:
             assert isinstance(_acts(head.split()[0], [*head.split(), *[word] * 20_000, "\n"]), bool)
 
 
-@pytest.mark.behaviour("TM39")
 @pytest.mark.parametrize(
     ("command", "uses"),
     [
@@ -126,7 +123,6 @@ def test_a_use_of_a_program_is_its_first_words(tmp_path: Path, command: str, use
     assert {" ".join(use) for use in uses_of(effects_of("bash", {"command": command}, cwd=tmp_path))} == uses
 
 
-@pytest.mark.behaviour("TM39")
 def test_a_part_that_is_known_only_later_has_no_use() -> None:
     """Even if its text looks like that of a program."""
     program = Program("make", ("make", "test"))
@@ -134,7 +130,6 @@ def test_a_part_that_is_known_only_later_has_no_use() -> None:
     assert uses_of(Effects(programs=(program,), unknown=(Unknown("dynamic", "make test", ""),))) == set()
 
 
-@pytest.mark.behaviour("TM39")
 @pytest.mark.parametrize(
     ("command", "words"),
     [

@@ -81,7 +81,6 @@ async def test_errors_that_stay_are_told_at_once_with_their_remedy(
         assert (notices, waits) == ([], [])
 
 
-@pytest.mark.behaviour("M2")
 @pytest.mark.parametrize(
     ("kind", "status"),
     [
@@ -221,7 +220,6 @@ async def test_a_server_that_is_not_there_is_told_with_its_address(
     assert "hush" not in str(error)
 
 
-@pytest.mark.behaviour("M3")
 async def test_a_prompt_after_a_failure_goes_on_with_the_session(
     model: Model, kind: str, server: ModelServer, waits: list[float], project: Path
 ) -> None:

@@ -8,7 +8,6 @@ from model_server import ModelServer, Say
 from running import Command
 
 
-@pytest.mark.behaviour("AM3")
 def test_the_model_gets_the_instructions_and_a_change_counts_from_the_next_prompt(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

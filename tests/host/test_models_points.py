@@ -26,7 +26,6 @@ def model(kind: str, server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> Mo
     return open_model(f"{kind}:some-model")
 
 
-@pytest.mark.behaviour("I8")
 async def test_what_is_set_before_a_run_is_in_the_request(model: Model, server: ModelServer, project: Path) -> None:
     """`params.before` has the metadata of `message.before`, and the request has the model, thinking and sampling."""
     found: list[Any] = []
@@ -66,7 +65,6 @@ def _sampling(body: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-@pytest.mark.behaviour("I9")
 async def test_headers_system_and_messages_are_what_the_server_gets(
     model: Model, server: ModelServer, project: Path
 ) -> None:

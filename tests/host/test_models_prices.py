@@ -41,7 +41,6 @@ async def test_a_part_of_a_name_completes_to_a_model_at_hand(monkeypatch: pytest
     assert await models("openai:no-such-name") == []
 
 
-@pytest.mark.behaviour("TM36")
 def test_a_person_chooses_between_the_models_that_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the providers with a key; models with a small window, and those of other makers, are left out."""
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"):

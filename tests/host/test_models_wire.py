@@ -98,7 +98,6 @@ async def test_the_key_goes_out_in_the_header_of_its_provider_only(
     assert KEY not in json.dumps(sent.body)
 
 
-@pytest.mark.behaviour("M1")
 async def test_a_conversation_goes_out_with_its_calls_results_and_signatures(
     model: Model, kind: str, server: ModelServer
 ) -> None:
@@ -243,7 +242,6 @@ async def test_an_answer_that_hits_the_limit_says_so(model: Model, kind: str, se
     assert "cut off" in notices[0]
 
 
-@pytest.mark.behaviour("M5")
 async def test_cancelling_hangs_up(model: Model, server: ModelServer) -> None:
     """The server notices that the connection is closed, and can stop."""
     server.play(Say("Once upon a time there was a server that nobody listened to", hang_after=6))

@@ -23,7 +23,6 @@ pytestmark = pytest.mark.anyio
 FILE = Attachment(kind="document", file_name="a.txt", mime_type="text/plain", content="aGk=")
 
 
-@pytest.mark.behaviour("S1")
 @pytest.mark.parametrize("from_thread", [True, False])
 async def test_a_message_of_a_hook_begins_a_run_when_the_agent_is_idle(project: Path, from_thread: bool) -> None:
     """From a thread as from a handler; the message keeps its source and its attachments."""
@@ -51,7 +50,6 @@ async def test_a_message_of_a_hook_begins_a_run_when_the_agent_is_idle(project: 
     assert on.events.types[0] == "session:start"
 
 
-@pytest.mark.behaviour("S1")
 async def test_a_message_during_a_run_is_in_the_next_request_and_the_turns_other_calls_still_run(project: Path) -> None:
     """A message comes during the first of two calls: both run, and the next request has the message."""
     running = anyio.Event()
@@ -108,7 +106,6 @@ async def test_what_came_too_late_for_a_run_begins_the_next_one(project: Path) -
     assert nested == ["agent_start", "agent_end"] * 2
 
 
-@pytest.mark.behaviour("S1")
 async def test_print_mode_takes_no_messages(project: Path, caplog: pytest.LogCaptureFixture) -> None:
     """There is a warning, and no failure."""
 
@@ -123,7 +120,6 @@ async def test_print_mode_takes_no_messages(project: Path, caplog: pytest.LogCap
     assert len(on.model.requests) == 1
 
 
-@pytest.mark.behaviour("S2")
 async def test_a_slow_turn_end_holds_up_the_next_turn(project: Path) -> None:
     """The next `turn_start` comes after it, with the right numbers."""
     seen: list[str] = []

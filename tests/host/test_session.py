@@ -205,7 +205,6 @@ def test_what_is_no_file_cannot_be_opened(project: Path, kind: str) -> None:
         Session.open(path, str(project))
 
 
-@pytest.mark.behaviour("S6")
 @pytest.mark.parametrize("cut", [1, 2, 40])
 def test_an_unfinished_last_line_is_dropped_and_said(project: Path, cut: int) -> None:
     """Opening leaves the file alone; the next entry takes the line's place.  A line that lacks only its end is kept."""
@@ -233,7 +232,6 @@ VALUES = st.recursive(
 )
 
 
-@pytest.mark.behaviour("S6")
 @given(texts=st.lists(st.text(st.characters()), min_size=1, max_size=4), details=VALUES, data=st.data())
 def test_whatever_was_said_is_there_again_and_cut_anywhere_it_is_there_up_to_the_cut(
     texts: list[str], details: Any, data: st.DataObject
@@ -275,7 +273,6 @@ def test_a_session_of_another_directory_is_told(project: Path) -> None:
 # ---- two at once -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("S7")
 def test_a_session_that_is_open_cannot_be_opened_again(project: Path) -> None:
     """This holds for a new session and for one that was opened.  A closed one can be opened."""
     created = Session.create(str(project))
@@ -326,7 +323,6 @@ def test_sessions_are_listed_the_last_used_first(project: Path) -> None:
     assert found[1].written == "1970-01-01T00:00:05+00:00"
 
 
-@pytest.mark.behaviour("TM37")
 def test_the_last_prompt_is_one_of_the_person(project: Path) -> None:
     """Neither a text of a hook nor an unfinished line; a session goes on being listed."""
     path = written(project, "one", "two\nlines")
@@ -340,7 +336,6 @@ def test_the_last_prompt_is_one_of_the_person(project: Path) -> None:
     assert session_option(found).label.endswith("  one … two lines (4 messages)")
 
 
-@pytest.mark.behaviour("TM37")
 @given(st.text(), st.text())
 def test_a_session_is_one_line_that_fits(first: str, last: str) -> None:
     """Both prompts are in it as far as there is room, and its preview has all of them where there is not."""

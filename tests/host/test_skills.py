@@ -13,8 +13,6 @@ from agent_hooks.host.kept_texts import parted, value
 from agent_hooks.host.skills import LONGEST_DESCRIPTION, MOST, Skills
 from running import Command
 
-pytestmark = pytest.mark.behaviour("SK1")
-
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

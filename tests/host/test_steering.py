@@ -156,7 +156,6 @@ async def test_a_wrong_parameter_is_reported_and_left_out(project: Path, wrong: 
 # ---- summaries, commands, settings -----------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("I9")
 async def test_a_default_summary_heeds_its_point(project: Path) -> None:
     """The request has the interceptor's prompt and context."""
     hook = intercepting(("session.compacting", put(prompt="Say it in Latin.", context=["The deadline is near."])))
@@ -171,7 +170,6 @@ async def test_a_default_summary_heeds_its_point(project: Path) -> None:
     assert asked.text.endswith("The deadline is near.")
 
 
-@pytest.mark.behaviour("I9")
 async def test_a_command_can_be_changed_and_blocked(project: Path) -> None:
     """The command gets the arguments after the interceptors."""
 
@@ -185,7 +183,6 @@ async def test_a_command_can_be_changed_and_blocked(project: Path) -> None:
         await on.host.command("clear", "")
 
 
-@pytest.mark.behaviour("I9")
 async def test_settings_are_shown_once_at_the_start(project: Path) -> None:
     """They are read-only."""
     seen: list[Any] = []
@@ -203,7 +200,6 @@ async def test_settings_are_shown_once_at_the_start(project: Path) -> None:
     assert "read-only" in errors[0].error
 
 
-@pytest.mark.behaviour("TM7")
 @pytest.mark.parametrize("change", ["message", "context"])
 async def test_a_branch_offers_the_line_that_was_typed(project: Path, change: str) -> None:
     """Not what a hook has made of it; the list of sessions shows that line too, and the model reads all."""

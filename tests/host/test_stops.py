@@ -47,7 +47,6 @@ async def stopped(on: Stage, prompt: str) -> RunStoppedError:
     return caught.value
 
 
-@pytest.mark.behaviour("AN1", "AN8")
 async def test_a_stop_ends_the_run_and_no_call_of_its_turn_begins(project: Path) -> None:
     """Calls before it, which may run already, and calls after it, which no handler judges, get a refusal."""
     judged: list[str] = []
@@ -73,7 +72,6 @@ async def test_a_stop_ends_the_run_and_no_call_of_its_turn_begins(project: Path)
     assert on.view.seen[-1] == "ended the run was stopped: the budget is spent (hook0.py) aborted=False"
 
 
-@pytest.mark.behaviour("AN8")
 async def test_a_person_is_not_asked_about_a_call_after_a_stop(project: Path) -> None:
     """The question of the first call was answered before; that of the last one is not put."""
 
@@ -89,7 +87,6 @@ async def test_a_person_is_not_asked_about_a_call_after_a_stop(project: Path) ->
     assert on.tool.inputs == []
 
 
-@pytest.mark.behaviour("QS14")
 async def test_a_no_of_the_person_that_stops_ends_the_run(project: Path) -> None:
     """The call is blocked by the person, the model reads of it with the next prompt, and no other call begins."""
 
@@ -109,7 +106,6 @@ async def test_a_no_of_the_person_that_stops_ends_the_run(project: Path) -> None
     ]
 
 
-@pytest.mark.behaviour("QS14")
 async def test_a_no_alone_lets_the_agent_go_on(project: Path) -> None:
     """The model reads the refusal and makes its next request."""
 
@@ -122,14 +118,12 @@ async def test_a_no_alone_lets_the_agent_go_on(project: Path) -> None:
     assert on.tool.inputs == [{"command": "two"}]
 
 
-@pytest.mark.behaviour("QS14")
 def test_a_yes_does_not_stop() -> None:
     """Such an answer would be a mistake of the UI."""
     with pytest.raises(ValueError, match="goes with 'no'"):
         Answer("once", stops=True)
 
 
-@pytest.mark.behaviour("AN4", "AN8")
 async def test_a_stop_from_a_result_keeps_the_results_of_the_turn(project: Path) -> None:
     """The calls that run end as always; no further request goes out, and the session has the results."""
 
@@ -149,7 +143,6 @@ async def test_a_stop_from_a_result_keeps_the_results_of_the_turn(project: Path)
     assert on.path.read_text().count('"toolResult"') == 2
 
 
-@pytest.mark.behaviour("AN4", "AN8")
 @pytest.mark.parametrize("answer", [Stop("three turns are enough"), {"stop": "three turns are enough"}])
 async def test_a_stop_from_a_turn_ends_the_run_after_it(project: Path, answer: Any) -> None:
     """A hook can limit the turns of a run; the error has the last message of the model."""
@@ -164,7 +157,6 @@ async def test_a_stop_from_a_turn_ends_the_run_after_it(project: Path, answer: A
     assert error.answer is on.events.of("turn_end")[-1].message
 
 
-@pytest.mark.behaviour("AN9")
 async def test_no_hook_keeps_a_stopped_run_going_and_waiting_messages_stay(project: Path) -> None:
     """A `Continue` does not count, and a sent message begins no run; it goes with the next prompt."""
 
@@ -195,7 +187,6 @@ async def test_no_hook_keeps_a_stopped_run_going_and_waiting_messages_stay(proje
     assert "go on" not in sent
 
 
-@pytest.mark.behaviour("AN9")
 async def test_the_next_prompt_runs_as_always(project: Path) -> None:
     """A stop ends one run only."""
 
@@ -209,7 +200,6 @@ async def test_the_next_prompt_runs_as_always(project: Path) -> None:
         assert "ran two" in (await host.prompt("@bash two")).text
 
 
-@pytest.mark.behaviour("AN10")
 async def test_agent_start_knows_the_prompt_and_adds_a_text_after_it(project: Path) -> None:
     """The prompt is that of `message.before`; the text is a message of the hook, in the session too."""
 
@@ -233,7 +223,6 @@ async def test_agent_start_knows_the_prompt_and_adds_a_text_after_it(project: Pa
     assert "injected The branch for 'look' is main. by hook0.py" in on.view.seen
 
 
-@pytest.mark.behaviour("AN11")
 async def test_a_text_of_a_session_event_comes_after_the_next_prompt(project: Path) -> None:
     """A text about a session that was left is dropped; the texts of several hooks come in their order."""
 
@@ -254,7 +243,6 @@ async def test_a_text_of_a_session_event_comes_after_the_next_prompt(project: Pa
     assert texts(on.model.requests[1]) == ["one", "about clear\n\nmore", "two"]
 
 
-@pytest.mark.behaviour("AN11")
 async def test_a_text_of_a_session_without_a_prompt_makes_no_entry(project: Path) -> None:
     """A session that is opened and closed stays empty."""
 
@@ -268,7 +256,6 @@ async def test_a_text_of_a_session_without_a_prompt_makes_no_entry(project: Path
     assert not on.path.exists() or "house rules" not in on.path.read_text()
 
 
-@pytest.mark.behaviour("AN5")
 async def test_a_text_below_a_result_reaches_the_model(project: Path) -> None:
     """The next request has the result and the text."""
 
@@ -291,7 +278,6 @@ def register(api):
 """
 
 
-@pytest.mark.behaviour("AN8")
 def test_print_mode_ends_with_the_reason_and_exit_code_1(command: Command) -> None:
     """A script knows that the work was not done; the words of the model are printed."""
     hook = command.project / "gate.py"
@@ -302,7 +288,6 @@ def test_print_mode_ends_with_the_reason_and_exit_code_1(command: Command) -> No
     assert "the run was stopped: the budget is spent (gate.py)" in done.stderr
 
 
-@pytest.mark.behaviour("AN8", "AN10")
 def test_an_rpc_client_gets_the_reason_the_prompt_and_the_texts(command: Command) -> None:
     """`run_end` has the reason, `agent_start` the prompt, and the text is a message of the hook."""
     hook = command.project / "gate.py"

@@ -69,7 +69,6 @@ def reason(loaded: LoadResult) -> str:
     return str(outcome.reason) + "".join(map(str, errors))
 
 
-@pytest.mark.behaviour("T50")
 @pytest.mark.parametrize(
     "line",
     [
@@ -95,7 +94,6 @@ def test_an_import_inside_a_handler_gets_the_approved_bytes(stranger: Stranger, 
     assert stranger.ran == []
 
 
-@pytest.mark.behaviour("T50")
 @pytest.mark.parametrize(
     "line", ["import late", "from . import late", "from .late import x", "import sys; {path}; import late"]
 )
@@ -110,7 +108,6 @@ def test_a_file_that_came_after_the_yes_is_not_imported(stranger: Stranger, line
     assert stranger.ran == []
 
 
-@pytest.mark.behaviour("T51")
 @pytest.mark.parametrize("line", ["import helper", "from . import helper", "import sys; {path}; import helper"])
 @pytest.mark.parametrize(
     "name",
@@ -139,7 +136,6 @@ def test_only_source_files_of_the_set_are_imported(stranger: Stranger, name: str
     assert stranger.ran == []
 
 
-@pytest.mark.behaviour("T51")
 @pytest.mark.parametrize(
     "head",
     [
@@ -165,7 +161,6 @@ def test_another_encoding_cookie_is_refused(stranger: Stranger, head: bytes) -> 
     assert stranger.ran == []
 
 
-@pytest.mark.behaviour("T50")
 def test_a_swap_between_the_check_and_the_import_changes_nothing(
     stranger: Stranger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -189,7 +184,6 @@ def test_a_swap_between_the_check_and_the_import_changes_nothing(
     assert stranger.ran == []
 
 
-@pytest.mark.behaviour("T52")
 def test_a_file_that_the_settings_name_is_shown_as_the_hook_that_it_is(stranger: Stranger) -> None:
     """A file with any suffix is loaded."""
     agent_file(stranger.top, "hooks/policy.txt", "import subprocess\ndef register(api): subprocess.run(['true'])\n")
@@ -222,7 +216,6 @@ def register(api):
 """
 
 
-@pytest.mark.behaviour("T53")
 @pytest.mark.parametrize("server", [True, False], ids=["server", "process"])
 def test_data_beside_a_hook_counts_as_it_was_approved(stranger: Stranger, server: bool) -> None:
     """A change or a new file of any suffix waits, also where a server has loaded the hook."""
@@ -251,7 +244,6 @@ def test_new_files_of_any_suffix_are_noticed_where_all_count(tmp_path: Path) -> 
     assert sources.changed()
 
 
-@pytest.mark.behaviour("T53")
 def test_a_removed_gate_still_judges_and_a_new_file_waits(stranger: Stranger) -> None:
     """A mixture of two approved sets is none of them."""
     first = agent_file(stranger.top, "hooks/one.py", LAZY.format(line="class helper: TEXT = 'one'"))
@@ -270,7 +262,6 @@ def test_a_removed_gate_still_judges_and_a_new_file_waits(stranger: Stranger) ->
     assert stranger.ran == []
 
 
-@pytest.mark.behaviour("T53")
 def test_untrust_ends_what_a_server_runs(stranger: Stranger, no_agent_around: None) -> None:
     """The next event is judged without the project's hooks."""
     agent_file(stranger.top, "hooks/gate.py", LAZY.format(line="class helper: TEXT = 'gate'"))
@@ -281,7 +272,6 @@ def test_untrust_ends_what_a_server_runs(stranger: Stranger, no_agent_around: No
     assert not denied(stranger.send(entry))
 
 
-@pytest.mark.behaviour("T54")
 def test_an_archive_that_names_an_approved_repository_gets_nothing(stranger: Stranger, tmp_path: Path) -> None:
     """Worktrees of the repository share an approval; a directory that only says so does not."""
     friend = tmp_path / "friend"
@@ -299,7 +289,6 @@ def test_an_archive_that_names_an_approved_repository_gets_nothing(stranger: Str
         assert state(stranger.top).state == "new"
 
 
-@pytest.mark.behaviour("T54")
 def test_a_submodule_needs_a_yes_of_its_own_and_loses_no_outer_gate(stranger: Stranger) -> None:
     """The outer project's gate judges inside of it as well."""
     agent_file(stranger.top, "hooks/gate.py", LAZY.format(line="class helper: TEXT = 'outer'"))
@@ -313,7 +302,6 @@ def test_a_submodule_needs_a_yes_of_its_own_and_loses_no_outer_gate(stranger: St
     assert stranger.ran == []
 
 
-@pytest.mark.behaviour("T54")
 def test_a_link_out_of_the_project_is_shown_with_its_target_and_its_bytes_count(
     stranger: Stranger, tmp_path: Path
 ) -> None:
@@ -347,7 +335,6 @@ def linked_ignore_file(stranger: Stranger, outside: Path) -> None:
     (stranger.top / ".agent/sessions/.gitignore").symlink_to(outside / "profile")
 
 
-@pytest.mark.behaviour("T55")
 @pytest.mark.parametrize("prepare", [linked_directory, linked_ignore_file])
 def test_no_session_is_written_through_a_link_of_the_project(
     stranger: Stranger, tmp_path: Path, prepare: Callable[[Stranger, Path], None]
@@ -369,7 +356,6 @@ def test_a_session_of_a_project_that_is_named_by_a_link_is_saved(stranger: Stran
     assert session.path.exists()
 
 
-@pytest.mark.behaviour("T55")
 @pytest.mark.parametrize("target", ["local", "project"])
 def test_an_installation_does_not_change_the_persons_own_settings_by_a_link_of_the_project(
     stranger: Stranger, home: Path, target: str
@@ -397,7 +383,6 @@ LOOKALIKES = {
 }
 
 
-@pytest.mark.behaviour("T58")
 @pytest.mark.parametrize("entry", LOOKALIKES.values(), ids=[*LOOKALIKES])
 def test_entries_that_look_like_ours_do_not_count_as_an_installation(
     stranger: Stranger, home: Path, entry: dict[str, Any]
@@ -413,7 +398,6 @@ def test_entries_that_look_like_ours_do_not_count_as_an_installation(
     assert (stranger.top / ".claude" / "settings.json").read_text() == settings
 
 
-@pytest.mark.behaviour("T58")
 def test_doctor_posts_only_to_the_path_of_our_server(stranger: Stranger) -> None:
     """A stranger's entry must not send requests to other programs of this machine."""
     heard: list[bytes] = []

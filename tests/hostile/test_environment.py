@@ -71,7 +71,6 @@ def environment(stranger: Stranger) -> dict[str, str]:
     }
 
 
-@pytest.mark.behaviour("T46")
 @pytest.mark.parametrize("server", [True, False], ids=["server", "process"])
 def test_the_environment_of_the_client_leads_nowhere(armed: Stranger, home: Path, server: bool) -> None:
     """The person's gate judges, with the home, the directories and the git of the moment of the installation."""
@@ -96,7 +95,6 @@ def test_the_environment_of_the_client_leads_nowhere(armed: Stranger, home: Path
     assert armed.ran == []
 
 
-@pytest.mark.behaviour("T47")
 def test_a_shared_entry_takes_the_home_from_the_password_database(armed: Stranger, home: Path, tmp_path: Path) -> None:
     """It holds no path; the generated file that it runs is that of the person's own home."""
     write_shared_command(tmp_path / "bin", home)
@@ -129,7 +127,6 @@ def test_a_shared_entry_keeps_the_variables_of_an_installation(
     assert f"'XDG_CONFIG_HOME': '{tmp_path}/other'" in generated.read_text()
 
 
-@pytest.mark.behaviour("T47")
 def test_a_user_without_an_entry_in_the_password_database_is_denied(stranger: Stranger, tmp_path: Path) -> None:
     """HOME could be the project's, so a shared entry has no home to go to."""
     program = write_shared_command(tmp_path / "bin", tmp_path) / "agent-hooks"
@@ -189,7 +186,6 @@ def test_the_home_of_the_account_is_the_one_of_the_password_database(
         fixed.fixed_for_account()
 
 
-@pytest.mark.behaviour("T47")
 def test_doctor_says_the_power_that_a_project_keeps(stranger: Stranger, home: Path, tmp_path: Path) -> None:
     """It names the variables that lead an entry elsewhere, and the power that a shared entry leaves to the project."""
     write_shared_command(tmp_path / "bin", home)

@@ -69,7 +69,6 @@ def said(stderr: str) -> bool:
     return "forked a process that came back from it" in stderr and "forking.py" in stderr
 
 
-@pytest.mark.behaviour("LX5")
 @pytest.mark.parametrize(
     ("kind", "backend"),
     [(kind, "asyncio") for kind in HOOKS]
@@ -105,7 +104,6 @@ def test_a_child_that_comes_back_ends_in_an_embedding_program(project: Path, kin
     assert said(done.stderr) is (kind not in QUIET), done.stderr
 
 
-@pytest.mark.behaviour("LX5")
 @pytest.mark.parametrize("kind", ["import", "async", "async that waits", "thread", "task"])
 def test_a_child_that_comes_back_ends_in_the_host(command: Command, kind: str) -> None:
     """The answer is printed once, and each entry of the session is there once."""
@@ -120,7 +118,6 @@ def test_a_child_that_comes_back_ends_in_the_host(command: Command, kind: str) -
     assert roles == ["user", "assistant", "toolResult", "assistant"]
 
 
-@pytest.mark.behaviour("LX5")
 @pytest.mark.parametrize("kind", ["import", "async", "async that waits", "thread"])
 def test_a_child_that_comes_back_ends_in_the_server(agent: OtherAgent, command: Command, kind: str) -> None:
     """Each event is answered once, and the next one by the same server."""
@@ -135,7 +132,6 @@ def test_a_child_that_comes_back_ends_in_the_server(agent: OtherAgent, command: 
     assert servers[0] == servers[1]
 
 
-@pytest.mark.behaviour("LX5")
 def test_a_program_may_fork_and_use_its_hooks_in_both_processes(project: Path) -> None:
     """A fork of the program itself ends no process; neither does one of `multiprocessing` in a handler."""
     hook = """

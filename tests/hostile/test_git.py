@@ -65,7 +65,6 @@ def arm(stranger: Stranger, top: Path, include: str) -> None:
     (directory / "info" / "attributes").write_text("* filter=any diff=any\n")
 
 
-@pytest.mark.behaviour("T40")
 def test_no_program_of_the_configuration_runs(stranger: Stranger) -> None:
     """Hooks, filters, monitors, pagers and drivers: in the configuration, in an included file, and in a submodule."""
     a_repository(stranger.top)
@@ -77,7 +76,6 @@ def test_no_program_of_the_configuration_runs(stranger: Stranger) -> None:
         assert done[line].returncode == 0, done[line].stderr
 
 
-@pytest.mark.behaviour("T40")
 def test_checkpoints_run_no_filter_of_the_repository(stranger: Stranger) -> None:
     """A restore writes the bytes that were saved."""
     a_repository(stranger.top)
@@ -92,7 +90,6 @@ def test_checkpoints_run_no_filter_of_the_repository(stranger: Stranger) -> None
     assert stranger.ran == []
 
 
-@pytest.mark.behaviour("T41")
 def test_a_missing_object_is_not_fetched(stranger: Stranger) -> None:
     """The objects of a partial clone come from a remote, which names the program that sends them."""
     top = stranger.top
@@ -127,7 +124,6 @@ def test_a_missing_object_is_not_fetched(stranger: Stranger) -> None:
     assert stranger.ran == []
 
 
-@pytest.mark.behaviour("T42")
 def test_a_private_directory_that_came_along_has_no_effect(stranger: Stranger) -> None:
     """The stranger prepared the configuration, attributes and links of the directory that checkpoints use."""
     a_repository(stranger.top)
@@ -153,7 +149,6 @@ def test_a_private_directory_that_came_along_has_no_effect(stranger: Stranger) -
     assert (stranger.top / "file.txt").read_text() == "two\n"
 
 
-@pytest.mark.behaviour("T42")
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_a_private_directory_that_leads_elsewhere_is_not_written(stranger: Stranger) -> None:
     """It could be a link to the person's `~/.ssh`; checkpoints lie below the agent home."""
@@ -167,7 +162,6 @@ async def test_a_private_directory_that_leads_elsewhere_is_not_written(stranger:
     assert (target / "config").read_text() == "the person's own\n"
 
 
-@pytest.mark.behaviour("T43")
 def test_a_repository_does_not_name_another_directory_as_its_working_tree(stranger: Stranger) -> None:
     """A restore of a checkpoint that the stranger prepared would write into the home directory."""
     home = Path(stranger.environment["HOME"])
@@ -198,7 +192,6 @@ def test_a_bare_repository_in_a_working_tree_is_no_repository(stranger: Stranger
     assert stranger.ran == []
 
 
-@pytest.mark.behaviour("T44")
 def test_a_filter_of_the_persons_own_configuration_changes_nothing(stranger: Stranger) -> None:
     """A checkpoint of a file that git-lfs keeps elsewhere holds the bytes on the disk, and the filter does not run."""
     home = Path(stranger.environment["HOME"])

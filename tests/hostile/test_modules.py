@@ -44,7 +44,6 @@ def shadowed(stranger: Stranger) -> Stranger:
     return stranger
 
 
-@pytest.mark.behaviour("T48")
 @pytest.mark.parametrize("start", [["agent-hooks"], [sys.executable, "-m", "agent_hooks"]], ids=["script", "module"])
 def test_modules_beside_the_person_are_not_imported(shadowed: Stranger, start: list[str]) -> None:
     """The current directory is not on the path, and no entry point, `.env` or `.pth` there counts."""
@@ -69,7 +68,6 @@ def test_a_program_of_a_person_keeps_its_path(stranger: Stranger, tmp_path: Path
     assert stranger.program([sys.executable, "-m", "mine"]).stdout == "found\n"
 
 
-@pytest.mark.behaviour("T45")
 def test_programs_first_on_the_path_do_not_run(stranger: Stranger) -> None:
     """A project's directory, a relative and an empty entry may come first on the PATH."""
     stranger.program(["/usr/bin/git", "init", "-q"])

@@ -51,7 +51,6 @@ def approved() -> bool:
     return any(entry.judges for entry in TrustStore(agent_home()).entries.values())
 
 
-@pytest.mark.behaviour("T56")
 @pytest.mark.parametrize("name", SPOOFS)
 def test_no_text_of_a_set_disguises_the_question(command: Command, name: str) -> None:
     """Each line of the set is behind a margin and a number; all that moves, hides or turns text is marked."""
@@ -73,7 +72,6 @@ def test_no_text_of_a_set_disguises_the_question(command: Command, name: str) ->
     assert [int(line[:5]) for line in margin[: last + 1] if line[:5].strip()] == list(range(1, data.count(b"\n") + 2))
 
 
-@pytest.mark.behaviour("T56")
 def test_no_name_of_a_file_disguises_the_question(command: Command) -> None:
     """A name is one line, and the question is asked once."""
     for name in NAMES:
@@ -89,7 +87,6 @@ def test_no_name_of_a_file_disguises_the_question(command: Command) -> None:
     assert not approved()
 
 
-@pytest.mark.behaviour("T56")
 @pytest.mark.parametrize("kind", ["201 files", "a huge file", "too much"])
 def test_a_set_that_no_person_can_read_is_not_asked_about(command: Command, kind: str) -> None:
     """A list of many pages would push the one line that matters off the screen."""
@@ -109,7 +106,6 @@ def test_a_set_that_no_person_can_read_is_not_asked_about(command: Command, kind
 
 
 @pytest.mark.terminal
-@pytest.mark.behaviour("T56")
 def test_a_real_terminal_shows_every_line_and_the_question_last(project: Path) -> None:
     """The screen after the question is the one that a person reads."""
     text = b"".join(SPOOFS[name] for name in ("hides its line", "turns its direction", "moves the cursor"))
@@ -131,7 +127,6 @@ def test_a_real_terminal_shows_every_line_and_the_question_last(project: Path) -
 # ---- another agent ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("T57")
 def test_another_agent_tells_the_person_once_per_session(command: Command, agent: OtherAgent) -> None:
     """The sentence names the project and the command; no call is stopped by it."""
     stranger_hook(command.project)
@@ -143,7 +138,6 @@ def test_another_agent_tells_the_person_once_per_session(command: Command, agent
     assert not (command.project / "ran").exists()
 
 
-@pytest.mark.behaviour("T57")
 def test_a_process_for_one_event_tells_it_at_the_start_of_a_session(command: Command, agent: OtherAgent) -> None:
     """Without the server, former messages are not remembered."""
     stranger_hook(command.project)
@@ -153,7 +147,6 @@ def test_a_process_for_one_event_tells_it_at_the_start_of_a_session(command: Com
     assert not (command.project / "ran").exists()
 
 
-@pytest.mark.behaviour("T57")
 @pytest.mark.parametrize("start", [10.0, 0.0], ids=["server", "process"])
 def test_another_agent_is_denied_where_approval_is_required(
     command: Command, agent: OtherAgent, home: Path, start: float
@@ -169,7 +162,6 @@ def test_another_agent_is_denied_where_approval_is_required(
     assert not (command.project / "ran").exists()
 
 
-@pytest.mark.behaviour("T57")
 def test_the_name_of_a_directory_does_not_disguise_the_sentence(stranger: Stranger) -> None:
     """It may hold line ends, escape sequences and bytes that are no UTF-8."""
     project = Path(os.fsdecode(os.fsencode(stranger.top) + b"/p\xff\x1b[2J\napproved"))

@@ -316,7 +316,6 @@ def test_after_a_yes_the_payload_runs_and_counts(stranger: Stranger) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.behaviour("T49")
 @ten
 def test_nothing_of_a_strangers_repository_runs_or_counts(repository: Stranger, build: Builder) -> None:
     """Every command ends in order; a guard stops and redaction hides as in an empty project."""
@@ -345,7 +344,6 @@ def approvals(stranger: Stranger) -> dict[str, Any]:
     return {key: entry for key, entry in store.entries.items() if entry.root == str(stranger.work)}
 
 
-@pytest.mark.behaviour("T49")
 @ten
 def test_nothing_of_a_strangers_repository_runs_or_counts_in_another_agent(
     repository: Stranger, home: Path, tmp_path: Path

@@ -139,7 +139,6 @@ def first_gate(bridge: Bridge) -> str:
 
 @pytest.mark.parametrize("bom", [False, True])
 @pytest.mark.parametrize("name", AGENTS)
-@pytest.mark.behaviour("IN2")
 def test_install_keeps_all_that_is_there_and_uninstall_leads_back_to_the_byte(
     name: str, bom: bool, served: Command, home: Path
 ) -> None:
@@ -222,7 +221,6 @@ BAD = {
 
 @pytest.mark.parametrize("text", BAD.values(), ids=BAD)
 @pytest.mark.parametrize("name", AGENTS)
-@pytest.mark.behaviour("IN3")
 def test_settings_that_cannot_be_read_stay_as_they_are(name: str, text: bytes, command: Command, home: Path) -> None:
     """The error names the file; no generated file is written."""
     path = prepare(name, home)
@@ -324,7 +322,6 @@ def judged(name: str, path: Path, project: Path) -> str:
 
 
 @pytest.mark.parametrize("name", AGENTS)
-@pytest.mark.behaviour("IN4")
 def test_the_installed_entry_runs_the_hooks_and_doctor_says_so(name: str, served: Command, home: Path) -> None:
     """The sample call goes through the path of each agent, by the names that its bridge gives it."""
     path = prepare(name, home)
@@ -359,7 +356,6 @@ def test_doctor_names_the_version_beside_the_one_that_was_tested(
     assert f"version 0.0.7; {known} {facts.tested}" in said
 
 
-@pytest.mark.behaviour("IN5")
 def test_all_installs_in_each_agent_that_is_here_and_uninstall_all_leaves_no_file(served: Command, home: Path) -> None:
     """Events and doctor come in between; the person's own files stay, and are named."""
     paths = {name: prepare(name, home) for name in AGENTS}
@@ -385,7 +381,6 @@ def test_all_installs_in_each_agent_that_is_here_and_uninstall_all_leaves_no_fil
     assert {Path(each).name for each in own} <= {"hooks", "records", "trust", "trust.json"}
 
 
-@pytest.mark.behaviour("IN5")
 def test_all_names_the_agents_that_are_not_here(served: Command, home: Path) -> None:
     """Without any agent, this is an error; a failure of one agent keeps none of the others from being installed."""
     assert "none of these agents is on this machine" in served("install", "all", code=1).stderr
@@ -438,7 +433,6 @@ def test_the_generated_file_stays_as_long_as_another_project_needs_it(
 # ---- Codex -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("IN6")
 def test_codex_trusts_our_entries_and_those_of_others_keep_their_trust(served: Command, home: Path) -> None:
     """Our group comes first, which moves the others; no key of the person is printed."""
     path = prepare("codex", home)
@@ -456,7 +450,6 @@ def test_codex_trusts_our_entries_and_those_of_others_keep_their_trust(served: C
     assert file.read_text() == TRUSTED.format(path=os.path.realpath(path))
 
 
-@pytest.mark.behaviour("IN6")
 def test_doctor_finds_entries_that_codex_does_not_run(served: Command, home: Path) -> None:
     """A group that was put before ours, or a changed command, switches the gate off without a word; the remedy works."""
     path = prepare("codex", home)
@@ -503,7 +496,6 @@ PLUGINS = [name for name in AGENTS if open_bridge(name).plugin]
 
 
 @pytest.mark.parametrize("name", PLUGINS)
-@pytest.mark.behaviour("IN8")
 def test_doctor_tells_whether_the_agent_has_loaded_the_plugin(name: str, served: Command, home: Path) -> None:
     """An agent goes on without a plugin that it cannot load."""
     prepare(name, home)
@@ -551,7 +543,6 @@ def test_doctor_tells_that_a_plugin_is_gone_or_changed(name: str, served: Comman
 # ---- agents that read the settings of others -------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("IN7")
 def test_entries_that_another_agent_runs_too_are_named(command: Command, home: Path) -> None:
     """Copilot CLI runs the entries of Claude Code in a project; its own judge each event once they are there."""
     (home / ".copilot").mkdir()

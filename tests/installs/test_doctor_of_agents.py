@@ -30,7 +30,6 @@ def another_name() -> str:
 
 
 @pytest.mark.parametrize("name", ["claude-code", "codex", "pi"])
-@pytest.mark.behaviour("IN9")
 def test_another_name_of_the_same_python_is_no_other_command(
     name: str, served: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -50,7 +49,6 @@ def without_seconds(text: str) -> str:
     return re.sub(r"in [\d.]+ s", "in time", text)
 
 
-@pytest.mark.behaviour("IN9")
 def test_a_link_elsewhere_to_the_same_python_is_another_command(tmp_path: Path) -> None:
     """Python takes its packages from the directory in which it was started, and a project may have such a link."""
     arguments = ["-I", "-S", "/agent-home/bridges/agent-hooks-codex.py"]
@@ -70,7 +68,6 @@ BLOCK = "def register(api):\n    api.on('tool_call', lambda event, ctx: {'block'
 
 
 @pytest.mark.parametrize("name", ["claude-code", "gemini-cli", "pi"])
-@pytest.mark.behaviour("IN10")
 def test_the_sample_call_is_recorded_as_one_of_doctor(name: str, served: Command) -> None:
     """No person takes it for a call of the agent: `why` and `records show` without an id pass it over."""
     served.trusted = True
@@ -89,7 +86,6 @@ def test_the_sample_call_is_recorded_as_one_of_doctor(name: str, served: Command
     assert "(trial of doctor)" in served("records", "show", row["id"]).stdout
 
 
-@pytest.mark.behaviour("IN10")
 def test_doctor_says_which_variable_it_has_set_itself(served: Command) -> None:
     """Without this variable an entry is silent, and only the agent shows whether it sets the variable."""
     served("install", "gemini-cli", "codex", "--user")

@@ -74,7 +74,6 @@ def killed(command: Command, number: int, ends: str) -> bool:
 
 
 @pytest.mark.parametrize("ends", ["install", "uninstall"])
-@pytest.mark.behaviour("IN11")
 def test_a_command_that_is_killed_between_two_writes_is_finished_by_the_next(
     ends: str, command: Command, home: Path
 ) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -102,7 +101,6 @@ def test_a_text_is_read_without_loss(file: tuple[Dialect, str, dict[str, Any]]) 
 
 
 @given(files(), OBJECTS)
-@pytest.mark.behaviour("IN1")
 def test_an_edited_text_has_the_wanted_value(file: tuple[Dialect, str, dict[str, Any]], new: dict[str, Any]) -> None:
     """This holds for any two values, also where comments and commas stand between the members."""
     dialect, text, old = file
@@ -111,7 +109,6 @@ def test_an_edited_text_has_the_wanted_value(file: tuple[Dialect, str, dict[str,
 
 
 @given(files(), VALUES, st.data())
-@pytest.mark.behaviour("IN1")
 def test_an_added_member_takes_nothing_away_and_goes_without_a_trace(
     file: tuple[Dialect, str, dict[str, Any]], new: Any, data: st.DataObject
 ) -> None:
@@ -139,7 +136,6 @@ def test_an_added_member_takes_nothing_away_and_goes_without_a_trace(
 
 
 @given(files(), st.data())
-@pytest.mark.behaviour("IN1")
 def test_a_removed_member_leaves_all_others_as_they_are(
     file: tuple[Dialect, str, dict[str, Any]], data: st.DataObject
 ) -> None:

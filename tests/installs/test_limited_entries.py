@@ -30,7 +30,6 @@ def written(path: Path, settings: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("matcher", [None, "bash"])
-@pytest.mark.behaviour("CX17")
 def test_an_own_entry_with_a_matcher_does_not_silence_the_other_one(matcher: str | None, tmp_path: Path) -> None:
     """A call that it does not match would have no judge; without a matcher, the own entry judges alone."""
     written(tmp_path / "hooks" / "agent-hooks.json", settings_of("copilot-cli", matcher))
@@ -41,7 +40,6 @@ def test_an_own_entry_with_a_matcher_does_not_silence_the_other_one(matcher: str
 
 
 @pytest.mark.parametrize("matcher", [None, "Bash"])
-@pytest.mark.behaviour("CX17")
 def test_a_matcher_of_the_other_agents_entry_is_named(matcher: str | None, tmp_path: Path) -> None:
     """Calls of other tools are not judged there."""
     written(tmp_path / ".claude" / "settings.json", settings_of("claude-code", matcher))

@@ -48,7 +48,6 @@ def settings(place: Sequence[str], value: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", BRIDGES)
-@pytest.mark.behaviour("IN3")
 def test_a_value_of_a_wrong_form_is_an_error_for_the_person(name: str) -> None:
     """No other exception leaves the bridge, in an installation, an uninstallation and a check."""
     bridge = open_bridge(name)

@@ -47,7 +47,6 @@ def merged(one: dict[str, object], other: dict[str, object]) -> dict[str, object
 
 
 @given(files())
-@pytest.mark.behaviour("IN1")
 def test_tables_come_and_go_without_a_trace(text: str) -> None:
     """The file is the same to the byte afterwards, and begins with the same bytes in between."""
     old = parse(text)

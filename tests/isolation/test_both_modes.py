@@ -20,7 +20,6 @@ AMPLE = 20.0
 pytestmark = pytest.mark.parametrize("mode", ["inline", "process"])
 
 
-@pytest.mark.behaviour("D1", "D2")
 async def test_handlers_run_one_after_another_by_priority_and_new_ones_from_the_next_event_on(
     mode: Mode, tmp_path: Path
 ) -> None:
@@ -68,7 +67,6 @@ async def test_a_subscription_that_is_undone_in_a_handler_ends_with_the_event(mo
     assert told(tmp_path) == ["once"]
 
 
-@pytest.mark.behaviour("D3", "D17")
 async def test_an_answer_that_counts_nowhere_is_reported_once(mode: Mode, tmp_path: Path) -> None:
     """A mistaken answer is named, and ignored."""
     source = """
@@ -84,7 +82,6 @@ def register(api):
         assert ["takes no answer" in text for text in started.texts] == [True, True]
 
 
-@pytest.mark.behaviour("AN1", "AN5", "AN12")
 async def test_a_stop_and_texts_for_the_model_cross_as_they_are(mode: Mode, tmp_path: Path) -> None:
     """The answers of a hook in a process of its own are combined like any other."""
     source = """
@@ -111,7 +108,6 @@ def register(api):
         assert context.text == "you asked: why?"
 
 
-@pytest.mark.behaviour("AN14")
 async def test_an_interceptor_with_a_third_parameter_gets_the_context(mode: Mode, tmp_path: Path) -> None:
     """Its dialogs and programs work in both modes."""
     source = """
@@ -138,7 +134,6 @@ def register(api):
     assert ui.asked == [Asked("confirm", "Shall it?", str(tmp_path)), Asked("notify", "changed", "info")]
 
 
-@pytest.mark.behaviour("D4")
 async def test_a_raising_handler_is_reported_with_its_place_and_the_next_one_runs(mode: Mode, tmp_path: Path) -> None:
     """The report names hook, handler, event, text, traceback, file and line."""
     source = telling("""
@@ -175,7 +170,6 @@ def register(api):
     assert (answer.by, answer.cause) == ("hook.py", "failed")
 
 
-@pytest.mark.behaviour("D6")
 async def test_without_a_person_dialogs_are_answered_at_once(mode: Mode, tmp_path: Path) -> None:
     """`has_ui` is false, and each dialog has its default."""
     source = telling("""
@@ -191,7 +185,6 @@ async def test_without_a_person_dialogs_are_answered_at_once(mode: Mode, tmp_pat
     assert told(tmp_path) == ["[False, None, False, None]"]
 
 
-@pytest.mark.behaviour("D7")
 async def test_a_handler_past_its_deadline_is_cancelled_and_the_next_one_runs(mode: Mode, tmp_path: Path) -> None:
     """The rest of the handler does not run."""
     source = telling("""
@@ -213,7 +206,6 @@ async def test_a_handler_past_its_deadline_is_cancelled_and_the_next_one_runs(mo
     assert told(tmp_path) == ["ended", "next"]
 
 
-@pytest.mark.behaviour("D9")
 async def test_a_handlers_own_timeout_error_is_no_timeout(mode: Mode, tmp_path: Path) -> None:
     """The failure is the exception, and no deadline is named."""
     source = """
@@ -229,7 +221,6 @@ def register(api):
         assert started.texts == ["TimeoutError"]
 
 
-@pytest.mark.behaviour("D10")
 async def test_handlers_just_under_the_deadline_all_run(mode: Mode, tmp_path: Path) -> None:
     """Each handler has a deadline of its own."""
     source = telling("""
@@ -246,7 +237,6 @@ async def test_handlers_just_under_the_deadline_all_run(mode: Mode, tmp_path: Pa
     assert told(tmp_path) == ["0", "1", "2", "3", "4"]
 
 
-@pytest.mark.behaviour("D12")
 async def test_a_sleeping_thread_exceeds_its_deadline_and_is_not_called_again_meanwhile(
     mode: Mode, tmp_path: Path
 ) -> None:
@@ -271,7 +261,6 @@ async def test_a_sleeping_thread_exceeds_its_deadline_and_is_not_called_again_me
             await anyio.sleep(0.01)
 
 
-@pytest.mark.behaviour("D14")
 async def test_the_clock_stands_while_a_dialog_is_open(mode: Mode, tmp_path: Path) -> None:
     """A dialog may stay open longer than the deadline, and its answer counts."""
 
@@ -294,7 +283,6 @@ async def test_the_clock_stands_while_a_dialog_is_open(mode: Mode, tmp_path: Pat
     assert told(tmp_path) == ["True"]
 
 
-@pytest.mark.behaviour("D18")
 @pytest.mark.parametrize("where", ["handler", "dialog"])
 async def test_cancelling_the_emitting_task_cancels_handler_and_dialog(mode: Mode, where: str, tmp_path: Path) -> None:
     """Nothing of the event goes on."""
@@ -328,7 +316,6 @@ async def test_cancelling_the_emitting_task_cancels_handler_and_dialog(mode: Mod
     assert ended == (["dialog"] if where == "dialog" else [])
 
 
-@pytest.mark.behaviour("D19")
 async def test_calls_of_two_tasks_are_judged_in_turn_and_results_pass_meanwhile(mode: Mode, tmp_path: Path) -> None:
     """The lane of the calls is held; a result waits for no dialog of a call."""
     dialog = anyio.Event()
@@ -359,7 +346,6 @@ async def test_calls_of_two_tasks_are_judged_in_turn_and_results_pass_meanwhile(
     assert told(tmp_path) == ["first", "result", "judged", "second", "judged"]
 
 
-@pytest.mark.behaviour("D20")
 async def test_every_kind_of_callable_is_awaited(mode: Mode, tmp_path: Path) -> None:
     """Objects, partials, methods, and functions that return a coroutine."""
     source = telling("""
@@ -384,7 +370,6 @@ async def test_every_kind_of_callable_is_awaited(mode: Mode, tmp_path: Path) -> 
     assert told(tmp_path) == ["object", "partial", "method", "lambda"]
 
 
-@pytest.mark.behaviour("D22")
 @pytest.mark.parametrize("call", ['ctx.ui.confirm("sure?")', 'ctx.exec("true")'])
 @pytest.mark.parametrize("use", ["if not {}: return None", "{}"])
 async def test_a_forgotten_await_blocks(mode: Mode, call: str, use: str, tmp_path: Path) -> None:
@@ -400,7 +385,6 @@ def register(api):
     assert "was not awaited" in answer.reason
 
 
-@pytest.mark.behaviour("D23")
 async def test_the_first_continue_counts_and_all_are_called(mode: Mode, tmp_path: Path) -> None:
     """Answers are combined by the runner."""
     source = telling("""

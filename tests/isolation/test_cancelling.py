@@ -55,7 +55,6 @@ def before(command: str) -> BeforeToolCall:
     return BeforeToolCall(tool_name="bash", tool_call_id="1", params={"command": command})
 
 
-@pytest.mark.behaviour("IS21")
 @pytest.mark.parametrize("hang", HANGS)
 async def test_a_thread_that_goes_on_after_its_cancellation_is_killed_with_its_process(
     hang: str, tmp_path: Path
@@ -73,7 +72,6 @@ async def test_a_thread_that_goes_on_after_its_cancellation_is_killed_with_its_p
         assert await started.emit(before("ls")) == Rewrite({"command": "rewritten"}, by=("hook.py",))
 
 
-@pytest.mark.behaviour("IS21")
 async def test_a_thread_that_goes_on_after_its_deadline_is_killed_with_its_process(tmp_path: Path) -> None:
     """The gate is asked again at the next call, by a new process."""
     source = THREADS.replace("HANG", HANGS["sleep"])
@@ -87,7 +85,6 @@ async def test_a_thread_that_goes_on_after_its_deadline_is_killed_with_its_proce
         assert answer.reason == "judged"
 
 
-@pytest.mark.behaviour("IS22")
 @on_asyncio
 async def test_a_process_that_cannot_hear_of_calls_any_more_is_started_again(tmp_path: Path) -> None:
     """A handler has removed the readers of the event loop, and its own call fails."""
@@ -108,7 +105,6 @@ async def test_a_process_that_cannot_hear_of_calls_any_more_is_started_again(tmp
         assert await started.emit(before("ls")) == Rewrite({"command": "rewritten"}, by=("hook.py",))
 
 
-@pytest.mark.behaviour("IS23")
 async def test_the_clock_of_a_handler_stands_while_its_process_starts(tmp_path: Path) -> None:
     """The start takes longer than the deadline of the handler, and the call is judged."""
     async with running(tmp_path, SLOW_START.format(1.0), tool_call_timeout=0.5) as started:
@@ -117,7 +113,6 @@ async def test_the_clock_of_a_handler_stands_while_its_process_starts(tmp_path: 
         assert answer.reason == "judged"
 
 
-@pytest.mark.behaviour("IS23")
 async def test_a_start_that_takes_too_long_fails_the_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The start goes on, and a later call is judged."""
     monkeypatch.setattr("agent_hooks.isolation.process.START_PATIENCE", 0.3)
@@ -129,7 +124,6 @@ async def test_a_start_that_takes_too_long_fails_the_call(tmp_path: Path, monkey
             answer = await started.block_of(call_of("ls"))
 
 
-@pytest.mark.behaviour("IS24")
 async def test_a_call_of_a_process_that_is_not_served_any_more_ends_at_once(tmp_path: Path) -> None:
     """So leaving the runner does not wait for an answer that cannot come."""
     source = telling("""
@@ -147,7 +141,6 @@ async def test_a_call_of_a_process_that_is_not_served_any_more_ends_at_once(tmp_
         assert "the agent has ended it" in started.texts[0]
 
 
-@pytest.mark.behaviour("LA2")
 async def test_a_cancellation_that_comes_together_with_its_call_is_heard(tmp_path: Path) -> None:
     """The process was busy, so it reads both at once; the handler ends, and the process goes on."""
     source = """
@@ -215,7 +208,6 @@ def register(api):
 """
 
 
-@pytest.mark.behaviour("LA3")
 async def test_a_dialog_of_a_background_task_closes_when_the_task_gives_it_up(tmp_path: Path) -> None:
     """The person is not asked any longer than the hook waits."""
     ui = WaitingUI()
@@ -225,7 +217,6 @@ async def test_a_dialog_of_a_background_task_closes_when_the_task_gives_it_up(tm
         await ui.are(0)
 
 
-@pytest.mark.behaviour("LA3")
 async def test_a_dialog_of_a_background_task_closes_when_its_process_ends(tmp_path: Path) -> None:
     """An answer would have no reader."""
     ui = WaitingUI()
@@ -236,7 +227,6 @@ async def test_a_dialog_of_a_background_task_closes_when_its_process_ends(tmp_pa
         await ui.are(0)
 
 
-@pytest.mark.behaviour("LA4")
 async def test_a_message_of_a_run_that_was_killed_drops_no_gate(tmp_path: Path) -> None:
     """A gate of the former run stays, although the next run, which began meanwhile, does not have it."""
     source = """
@@ -267,7 +257,6 @@ async def test_a_message_of_a_run_that_was_killed_drops_no_gate(tmp_path: Path) 
         assert list(engine.handlers()) == before
 
 
-@pytest.mark.behaviour("LA5")
 async def test_a_cancelled_load_ends_the_processes_that_it_has_started(tmp_path: Path) -> None:
     """The first hook is loaded, and the second one hangs."""
     mark = tmp_path / "pid"
@@ -301,7 +290,6 @@ async def test_a_cancelled_load_ends_the_processes_that_it_has_started(tmp_path:
     await gone(int(mark.read_text()))
 
 
-@pytest.mark.behaviour("LA5")
 async def test_a_runner_that_is_cancelled_while_it_is_entered_ends_its_processes(tmp_path: Path) -> None:
     """Its `__aexit__` is never called then."""
     loaded = await load(tmp_path, "def register(api): pass")

@@ -34,7 +34,6 @@ from support import PATIENCE, EchoTool, call_of
 # ---- values
 
 
-@pytest.mark.behaviour("IS11")
 async def test_a_value_that_cannot_cross_makes_a_gate_block(tmp_path: Path) -> None:
     """A gate must not judge another value than the tool gets."""
     source = telling("""
@@ -47,7 +46,6 @@ async def test_a_value_that_cannot_cross_makes_a_gate_block(tmp_path: Path) -> N
     assert "event.input['when'] is of datetime.date" in answer.reason
 
 
-@pytest.mark.behaviour("AU6")
 async def test_a_mistake_in_an_isolated_hook_is_told_with_its_remedy(tmp_path: Path) -> None:
     """As in the agent: the names of other agents, the input of another tool, and milliseconds."""
     source = """
@@ -69,7 +67,6 @@ async def test_a_mistake_in_an_isolated_hook_is_told_with_its_remedy(tmp_path: P
             assert says in answer.reason
 
 
-@pytest.mark.behaviour("IS11")
 async def test_an_observer_gets_the_text_of_a_value_that_cannot_cross(tmp_path: Path) -> None:
     """The text says that it is one, and a result handler cannot write it over the value."""
     source = telling("""
@@ -135,7 +132,6 @@ async def test_a_huge_event_crosses_and_one_beyond_the_limit_fails(tmp_path: Pat
         assert "too large" in answer.reason
 
 
-@pytest.mark.behaviour("LA1")
 async def test_an_event_that_is_too_large_does_not_end_the_process(tmp_path: Path) -> None:
     """The event was never sent, so the process has nothing to cancel, and its other calls go on."""
     source = telling("""
@@ -153,7 +149,6 @@ async def test_an_event_that_is_too_large_does_not_end_the_process(tmp_path: Pat
 # ---- the context
 
 
-@pytest.mark.behaviour("IS12")
 async def test_dialogs_programs_and_the_context_are_those_of_the_agent(tmp_path: Path) -> None:
     """The person of the agent answers, and a program runs in the agent's directory."""
     source = telling("""
@@ -223,7 +218,6 @@ async def test_a_dialog_ends_with_the_scope_that_the_handler_opened_around_it(tm
     assert answer.reason == "no answer"
 
 
-@pytest.mark.behaviour("IS12")
 async def test_api_send_reaches_the_agent_and_its_refusal_raises_in_the_hook(tmp_path: Path) -> None:
     """Also in a thread, and between other messages."""
     sent: list[tuple[str, str]] = []
@@ -255,7 +249,6 @@ async def test_api_send_reaches_the_agent_and_its_refusal_raises_in_the_hook(tmp
     assert told(tmp_path) == ["too many messages"]
 
 
-@pytest.mark.behaviour("IS13")
 async def test_a_process_shares_no_runner_tool_interceptor_environment_or_directory(tmp_path: Path) -> None:
     """A call that would reach nothing of the agent raises, and changes of the hook stay in its process."""
     source = telling("""
@@ -309,7 +302,6 @@ async def test_a_compaction_hook_gets_no_key(tmp_path: Path) -> None:
 # ---- interceptors and tools
 
 
-@pytest.mark.behaviour("IS14")
 async def test_interceptors_get_a_copy_and_their_changed_fields_come_back(tmp_path: Path) -> None:
     """Sync and async interceptors at `tool.before` and `tool.after`, before and after one inside of the agent."""
     source = telling("""
@@ -338,7 +330,6 @@ async def test_interceptors_get_a_copy_and_their_changed_fields_come_back(tmp_pa
     assert result.details == {"command": "ls first last"}
 
 
-@pytest.mark.behaviour("IS14")
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
@@ -364,7 +355,6 @@ async def test_an_interceptor_that_blocks_or_fails_blocks_the_call(body: str, re
     assert tool.inputs == []
 
 
-@pytest.mark.behaviour("IS15")
 async def test_a_tool_streams_its_progress_and_returns_its_result(tmp_path: Path) -> None:
     """Name, description and schema are the tool's own."""
     source = telling("""
@@ -394,7 +384,6 @@ async def test_a_tool_streams_its_progress_and_returns_its_result(tmp_path: Path
         assert (result.text, result.is_error) == ("ValueError: nothing to count", True)
 
 
-@pytest.mark.behaviour("IS15")
 @pytest.mark.parametrize("body", ["await anyio.sleep_forever()", "time.sleep(600)"])
 async def test_a_tool_whose_call_is_cancelled_ends(body: str, tmp_path: Path) -> None:
     """By a message; one that does not hear it is killed with its process."""
@@ -424,7 +413,6 @@ async def test_a_tool_whose_call_is_cancelled_ends(body: str, tmp_path: Path) ->
         assert (started.pid == before) == ("sleep_forever" in body)
 
 
-@pytest.mark.behaviour("MC1")
 async def test_a_tool_that_cannot_cross_keeps_no_later_one_from_the_agent(tmp_path: Path) -> None:
     """The handler gets the error; a tool that it registers after that is offered."""
     source = telling("""
@@ -452,7 +440,6 @@ async def test_a_tool_that_cannot_cross_keeps_no_later_one_from_the_agent(tmp_pa
 # ---- tasks and unloading
 
 
-@pytest.mark.behaviour("IS16")
 async def test_tasks_begin_with_the_runner_and_end_before_on_unload(tmp_path: Path) -> None:
     """The failure of a task is reported."""
     source = telling("""
@@ -488,7 +475,6 @@ async def test_tasks_begin_with_the_runner_and_end_before_on_unload(tmp_path: Pa
     ]
 
 
-@pytest.mark.behaviour("IS16")
 async def test_a_hook_that_is_loaded_again_gets_the_state_of_the_process_before(tmp_path: Path) -> None:
     """A value that cannot cross is left out, and named."""
     source = telling("""

@@ -59,7 +59,6 @@ def environments(home: Path) -> list[Path]:
 
 
 @pytest.mark.anyio
-@pytest.mark.behaviour("UV1")
 async def test_a_hook_with_a_header_gates_with_its_packages(project: Path, index: Index) -> None:
     """An embedding program gets it in a process of its own, on both backends."""
     loaded = await load_hooks([write_gate(project)], cwd=project)
@@ -70,14 +69,12 @@ async def test_a_hook_with_a_header_gates_with_its_packages(project: Path, index
     assert str(os.getpid()) not in reason
 
 
-@pytest.mark.behaviour("UV1")
 def test_the_host_runs_it(command: Command, index: Index) -> None:
     """The call is blocked by the word of the package."""
     write_gate(command.project / ".agent/hooks")
     assert "blocked in " in command("run", "--no-session", "@bash ls", code=None).stdout
 
 
-@pytest.mark.behaviour("UV1", "UV7")
 def test_a_server_runs_it_and_fetches_nothing(agent: OtherAgent, home: Path, index: Index) -> None:
     """Below another agent the environment may be a project's, so the packages have to be there before."""
     write_gate(agent.command.project / ".agent/hooks")
@@ -93,7 +90,6 @@ def test_a_server_runs_it_and_fetches_nothing(agent: OtherAgent, home: Path, ind
 
 
 @pytest.mark.anyio
-@pytest.mark.behaviour("UV2")
 async def test_the_packages_of_the_runtime_are_those_of_the_agent(project: Path, index: Index) -> None:
     """A package of the hook that has the same name does not replace them."""
     for name in ("msgspec", "anyio", "agent_hooks"):
@@ -111,7 +107,6 @@ async def test_the_packages_of_the_runtime_are_those_of_the_agent(project: Path,
 
 
 @pytest.mark.anyio
-@pytest.mark.behaviour("UV2")
 async def test_a_hook_gets_the_version_that_it_asks_for(project: Path, index: Index) -> None:
     """Also of a package that the agent has too; two hooks may have two versions."""
     write_wheel(index.directory, "click", "__version__ = '0.1'\n", "0.1")
@@ -127,7 +122,6 @@ async def test_a_hook_gets_the_version_that_it_asks_for(project: Path, index: In
 # ---- trust -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("UV3")
 def test_nothing_is_fetched_before_the_approval(command: Command, home: Path, index: Index) -> None:
     """Commands that read the project, and the approval itself, do not ask the index; the first load does."""
     command.trusted = False
@@ -141,7 +135,6 @@ def test_nothing_is_fetched_before_the_approval(command: Command, home: Path, in
     assert len(environments(home)) == 1
 
 
-@pytest.mark.behaviour("UV4")
 @pytest.mark.parametrize("place", [".agent/hooks", "tools"])
 def test_a_changed_header_or_lock_file_waits_for_an_approval(project: Path, place: str) -> None:
     """Both belong to the set, also those of a hook that the settings name."""
@@ -161,7 +154,6 @@ def test_a_changed_header_or_lock_file_waits_for_an_approval(project: Path, plac
     assert state(project).state == "changed"
 
 
-@pytest.mark.behaviour("UV4")
 def test_the_approved_header_counts_until_the_next_approval(command: Command, index: Index) -> None:
     """The changed one fetches nothing."""
     command.trusted = False
@@ -174,7 +166,6 @@ def test_the_approved_header_counts_until_the_next_approval(command: Command, in
     assert index.asked == []
 
 
-@pytest.mark.behaviour("UV4")
 def test_an_approved_lock_file_counts_and_not_the_one_on_the_disk(command: Command, index: Index) -> None:
     """A lock file that was added later waits, as each changed file does."""
     command.trusted = False
@@ -186,7 +177,6 @@ def test_an_approved_lock_file_counts_and_not_the_one_on_the_disk(command: Comma
     assert "blocked in " in command("run", "--no-session", "@bash ls", code=None).stdout
 
 
-@pytest.mark.behaviour("UV5")
 def test_the_question_names_the_dependencies(command: Command, index: Index) -> None:
     """Those of the header, the settings with which they are fetched, and each package of the lock file."""
     command.trusted = False
@@ -213,7 +203,6 @@ def lock(path: Path) -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.behaviour("UV6")
 async def test_the_environment_is_made_once(project: Path, home: Path, index: Index) -> None:
     """A later load needs no index, and a hook with the same header shares it; another header gets another one."""
     await load_hooks([write_gate(project)], cwd=project)
@@ -225,7 +214,6 @@ async def test_the_environment_is_made_once(project: Path, home: Path, index: In
 
 
 @pytest.mark.anyio
-@pytest.mark.behaviour("UV6")
 async def test_versions_are_kept_without_a_lock_file(project: Path, home: Path, index: Index) -> None:
     """An environment that is made again gets them too."""
     await load_hooks([write_gate(project)], cwd=project)
@@ -237,7 +225,6 @@ async def test_versions_are_kept_without_a_lock_file(project: Path, home: Path, 
 
 
 @pytest.mark.anyio
-@pytest.mark.behaviour("UV6")
 async def test_the_lock_file_beside_the_hook_counts(project: Path, index: Index) -> None:
     """It chooses the version; one that does not fit the header is a load error."""
     path = write_gate(project)
@@ -250,7 +237,6 @@ async def test_the_lock_file_beside_the_hook_counts(project: Path, index: Index)
     assert "gate.py.lock does not fit the header; write it again: uv lock --script gate.py" in str(loaded.errors[0])
 
 
-@pytest.mark.behaviour("UV6")
 def test_two_processes_make_it_one_after_the_other(command: Command, home: Path, index: Index) -> None:
     """Both load the hook."""
     path = write_gate(command.project)
@@ -261,7 +247,6 @@ def test_two_processes_make_it_one_after_the_other(command: Command, home: Path,
 
 
 @pytest.mark.anyio
-@pytest.mark.behaviour("UV6")
 async def test_an_environment_that_another_user_can_change_is_not_used(project: Path, home: Path, index: Index) -> None:
     """The load error says how to mend the rights."""
     await load_hooks([write_gate(project)], cwd=project)
@@ -273,7 +258,6 @@ async def test_an_environment_that_another_user_can_change_is_not_used(project: 
 # ---- a project has no say --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("UV8")
 def test_the_files_of_a_project_have_no_say(command: Command, home: Path, index: Index, tmp_path: Path) -> None:
     """Its settings of uv, its Python, its virtual environment and its uv are not used."""
     project, mark = command.project, tmp_path / "mark"
@@ -310,7 +294,6 @@ def test_the_files_of_a_project_have_no_say(command: Command, home: Path, index:
 # ---- failures -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("UV9")
 def test_without_uv_calls_are_blocked(project: Path, index: Index, tmp_path: Path) -> None:
     """The error names the packages and the remedy."""
     write_gate(project / ".agent/hooks")
@@ -329,7 +312,6 @@ def test_without_uv_calls_are_blocked(project: Path, index: Index, tmp_path: Pat
     assert index.asked == []
 
 
-@pytest.mark.behaviour("UV9")
 def test_offline_calls_are_blocked(command: Command, index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     """The error has the words of uv, and the remedy; the next load tries again."""
     monkeypatch.setenv("UV_OFFLINE", "1")
@@ -344,7 +326,6 @@ def test_offline_calls_are_blocked(command: Command, index: Index, monkeypatch: 
 
 
 @pytest.mark.anyio
-@pytest.mark.behaviour("UV9")
 @pytest.mark.parametrize(
     ("text", "error"),
     [
@@ -367,7 +348,6 @@ async def test_a_header_that_cannot_be_followed_is_a_load_error(
 
 
 @pytest.mark.anyio
-@pytest.mark.behaviour("UV9")
 async def test_a_lock_file_that_cannot_be_read_is_a_load_error(project: Path, index: Index) -> None:
     """It is never taken for an absent one."""
     path = write_gate(project)
@@ -377,7 +357,6 @@ async def test_a_lock_file_that_cannot_be_read_is_a_load_error(project: Path, in
 
 
 @pytest.mark.anyio
-@pytest.mark.behaviour("UV7")
 @pytest.mark.parametrize("name", [FIXED, "CLAUDECODE"])
 async def test_nothing_is_fetched_below_another_agent(
     project: Path, index: Index, monkeypatch: pytest.MonkeyPatch, name: str
@@ -396,7 +375,6 @@ async def test_nothing_is_fetched_below_another_agent(
 # ---- the output of the commands --------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("UV10")
 def test_the_commands_name_the_packages_and_the_lock_file(command: Command, home: Path, index: Index) -> None:
     """That is `check`, `list` and `doctor`."""
     path = write_gate(command.project / ".agent/hooks")

@@ -47,7 +47,6 @@ def register(api):
 """
 
 
-@pytest.mark.behaviour("IS3")
 @pytest.mark.parametrize("fault", SUDDEN_ENDS)
 async def test_a_gate_whose_process_ends_blocks_that_call_and_the_next_one_is_judged(
     fault: str, tmp_path: Path
@@ -66,7 +65,6 @@ async def test_a_gate_whose_process_ends_blocks_that_call_and_the_next_one_is_ju
         assert len(started.errors) == 1
 
 
-@pytest.mark.behaviour("IS3")
 async def test_the_other_calls_of_a_process_that_ends_fail_by_their_own_policy(tmp_path: Path) -> None:
     """A result handler in flight is reported, and the result stays."""
     result = ToolResult(tool_name="bash", tool_call_id="1", input={}, content="out")
@@ -88,7 +86,6 @@ async def test_the_other_calls_of_a_process_that_ends_fail_by_their_own_policy(t
         ]
 
 
-@pytest.mark.behaviour("IS4")
 async def test_an_observer_whose_process_has_ended_is_reported_and_the_event_goes_on(tmp_path: Path) -> None:
     """Both the call that it takes with it, and an end between two calls, are reported."""
     source = """
@@ -106,7 +103,6 @@ async def test_an_observer_whose_process_has_ended_is_reported_and_the_event_goe
         assert started.texts[1] == "its process ended (killed by SIGKILL)"
 
 
-@pytest.mark.behaviour("IS5")
 async def test_after_too_many_ends_within_a_minute_its_gates_block(tmp_path: Path) -> None:
     """The process is not started again, and the block says so."""
     async with running(tmp_path, GATE.replace("FALL", "os._exit(1)")) as started:
@@ -118,7 +114,6 @@ async def test_after_too_many_ends_within_a_minute_its_gates_block(tmp_path: Pat
         assert started.process.run == MOST_RESTARTS + 1
 
 
-@pytest.mark.behaviour("IS6")
 @pytest.mark.parametrize(
     "hang",
     [
@@ -143,7 +138,6 @@ async def test_a_handler_that_does_not_stop_at_its_deadline_is_killed(hang: str,
         assert "disabled" not in answer.reason
 
 
-@pytest.mark.behaviour("IS7")
 async def test_a_forked_copy_of_the_process_ends_and_does_not_answer(tmp_path: Path) -> None:
     """The copy ends when the handler returns in it, on the event loop and in a thread."""
     source = """
@@ -175,7 +169,6 @@ async def test_a_forked_copy_of_the_process_ends_and_does_not_answer(tmp_path: P
         assert started.texts == []
 
 
-@pytest.mark.behaviour("IS8")
 async def test_a_flood_of_output_is_cut_and_blocks_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """The first lines come out with the hook's name, and the handler answers."""
     source = """
@@ -198,7 +191,6 @@ async def test_a_flood_of_output_is_cut_and_blocks_nothing(tmp_path: Path, capfd
     assert "bytes of output were left out" in shown
 
 
-@pytest.mark.behaviour("IS9")
 @pytest.mark.parametrize("held", ["", "ctypes.PyDLL(None).sleep(600)"], ids=["at rest", "in C code"])
 def test_the_process_and_its_children_end_with_an_agent_that_is_killed(held: str, tmp_path: Path) -> None:
     """`kill -9` of the agent leaves nothing behind."""
@@ -208,7 +200,6 @@ def test_the_process_and_its_children_end_with_an_agent_that_is_killed(held: str
     anyio.run(gone, child)
 
 
-@pytest.mark.behaviour("IS9")
 @pytest.mark.parametrize("run", range(3))
 def test_the_children_of_a_stopped_process_end_with_an_agent_that_is_killed(run: int, tmp_path: Path) -> None:
     """The end of the hook's process does not come before the signal to its group."""
@@ -219,7 +210,6 @@ def test_the_children_of_a_stopped_process_end_with_an_agent_that_is_killed(run:
     anyio.run(gone, child)
 
 
-@pytest.mark.behaviour("IS9")
 def test_a_fork_of_the_agent_does_not_keep_the_process(tmp_path: Path) -> None:
     """A copy of the agent that goes on after `kill -9` of the agent has no part in the life of its hooks."""
     agent, hook, child = agent_with_a_child(tmp_path, fork=True)
@@ -319,7 +309,6 @@ async def test_a_hook_that_no_runner_takes_ends_its_process(tmp_path: Path) -> N
     await gone(pid)
 
 
-@pytest.mark.behaviour("IS10")
 async def test_an_emit_without_an_entered_runner_raises(tmp_path: Path) -> None:
     """A gate cannot be asked before its process is served, so the call must not pass."""
     loaded = await load(tmp_path, GATE.replace("FALL", "pass"))

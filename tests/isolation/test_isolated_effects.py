@@ -27,7 +27,6 @@ GATE = """
 """
 
 
-@pytest.mark.behaviour("EF12")
 async def test_an_isolated_hook_has_the_effects_of_the_call(tmp_path: Path) -> None:
     """Its process gets the directory, the project's root and the home with the call."""
     (tmp_path / ".git").mkdir()

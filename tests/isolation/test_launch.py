@@ -18,7 +18,6 @@ def descriptors() -> set[str]:
     return set(os.listdir("/dev/fd"))
 
 
-@pytest.mark.behaviour("LA6")
 def test_a_start_without_descriptors_leaves_none_open() -> None:
     """The agent has so many files open that the start fails, wherever the limit lies."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -46,7 +45,6 @@ def test_a_start_without_descriptors_leaves_none_open() -> None:
     assert 0 < failures < MANY
 
 
-@pytest.mark.behaviour("LA7")
 def test_output_without_an_end_of_line_is_not_kept(capsys: pytest.CaptureFixture[str]) -> None:
     """A hook that prints a dot a second would otherwise fill the memory."""
     output = Output("hook.py")

@@ -20,7 +20,6 @@ from support import call_of, gone
 from trust.approving import agent_file, approve
 
 
-@pytest.mark.behaviour("IS1")
 @pytest.mark.parametrize(
     ("source", "mode"),
     [
@@ -47,7 +46,6 @@ def test_the_mode_of_a_file_is_a_literal_at_its_top(source: str, mode: Isolation
     assert literal_of(source.encode()) == mode
 
 
-@pytest.mark.behaviour("IS1")
 @pytest.mark.parametrize(
     "source",
     [
@@ -93,7 +91,6 @@ async def test_a_mode_that_is_no_literal_is_a_load_error_and_nothing_of_the_file
     assert not (tmp_path / "ran").exists()
 
 
-@pytest.mark.behaviour("IS1")
 async def test_a_file_that_is_nested_too_deeply_is_a_load_error(tmp_path: Path) -> None:
     """It names the file, and the other hooks are loaded."""
     deep, other = tmp_path / "deep.py", tmp_path / "other.py"
@@ -104,7 +101,6 @@ async def test_a_file_that_is_nested_too_deeply_is_a_load_error(tmp_path: Path) 
     assert [error.path for error in loaded.errors] == [str(deep)]
 
 
-@pytest.mark.behaviour("IS1")
 @pytest.mark.parametrize("reader", ["mode_of", "header_of"])
 async def test_a_failure_to_read_the_mode_of_a_file_is_its_load_error(
     reader: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -123,7 +119,6 @@ async def test_a_failure_to_read_the_mode_of_a_file_is_its_load_error(
     assert "maximum recursion depth exceeded" in loaded.errors[0].error
 
 
-@pytest.mark.behaviour("IS2")
 @pytest.mark.parametrize(
     ("own", "wanted", "mode"),
     [
@@ -141,7 +136,6 @@ def test_the_stricter_of_file_and_settings_counts(own: str | None, wanted: Isola
     assert mode_of(source, wanted) == mode
 
 
-@pytest.mark.behaviour("IS2")
 def test_the_section_of_the_person_names_hooks_and_limits(project: Path, home: Path) -> None:
     """A path is that of a hook, `*` stands for the others, and a project's section does not count."""
     section = {"*": {"memory": 512}, "hooks/a.py": "process", "~/b.py": {"mode": "process", "cpu": 9, "files": 64}}
@@ -156,7 +150,6 @@ def test_the_section_of_the_person_names_hooks_and_limits(project: Path, home: P
     assert "'isolation' counts only in your own settings" in settings.ignored[-1]
 
 
-@pytest.mark.behaviour("IS2")
 @pytest.mark.parametrize("arguments", [["list"], ["doctor"]])
 def test_a_key_that_names_no_hook_is_a_warning(arguments: list[str], command: Command, home: Path) -> None:
     """The text has the key and the path; the key of a file or a package that exists is none."""
@@ -234,7 +227,6 @@ async def test_a_hook_imports_the_files_beside_it_and_the_modules_of_the_agent(t
         assert started.process.files == (str(tmp_path / "hook.py"), str(tmp_path / "helper.py"))
 
 
-@pytest.mark.behaviour("IS17")
 async def test_the_approved_bytes_count_also_after_a_restart(project: Path) -> None:
     """The process imports no file that was changed after its approval."""
     source = """
@@ -263,7 +255,6 @@ def register(api):
             assert ("approved" in answer.reason) == (command == "ls")
 
 
-@pytest.mark.behaviour("IS18")
 @pytest.mark.parametrize(
     ("limits", "work", "reason"),
     [
@@ -310,7 +301,6 @@ def register(api):
 """
 
 
-@pytest.mark.behaviour("IS19")
 def test_the_host_asks_a_gate_in_its_process_and_list_shows_it(command: Command) -> None:
     """In print mode, over the lifetime of a run, and no process is left."""
     hook = command.add_hook(GATE)
@@ -328,7 +318,6 @@ def test_the_host_asks_a_gate_in_its_process_and_list_shows_it(command: Command)
     assert row["isolation"] == "process"
 
 
-@pytest.mark.behaviour("IS19")
 @pytest.mark.parametrize(
     ("call", "reason"), [("rm", "no rm"), ("fall", "its process ended (exit code 7)"), ("ls", None)]
 )
@@ -345,7 +334,6 @@ def test_a_bridge_of_one_event_starts_and_ends_the_process(command: Command, cal
     anyio.run(gone, int((hook.parents[2] / "pid").read_text()))
 
 
-@pytest.mark.behaviour("IS19")
 def test_the_resident_server_has_a_process_for_each_session_until_its_end(agent: OtherAgent) -> None:
     """The same process judges the events of a session; a dialog goes to the other agent."""
     hook = agent.command.add_hook(GATE)

@@ -41,7 +41,6 @@ CHANGING = {
 }
 
 
-@pytest.mark.behaviour("IS31")
 @pytest.mark.parametrize(
     ("change", "anyio_backend"), [*((change, "asyncio") for change in CHANGING), ("another order", "trio")]
 )
@@ -102,7 +101,6 @@ EDITS = {
 }
 
 
-@pytest.mark.behaviour("IS32")
 @pytest.mark.parametrize("edit", EDITS)
 async def test_an_own_hook_starts_again_from_the_files_that_were_loaded(edit: str, tmp_path: Path) -> None:
     """An edit of the hook, or of a module beside it, counts from the next load only, also after two ends."""
@@ -120,7 +118,6 @@ async def test_an_own_hook_starts_again_from_the_files_that_were_loaded(edit: st
             assert await reason(started, "ls") is None
 
 
-@pytest.mark.behaviour("IS32")
 async def test_a_former_version_that_was_kept_judges_after_its_end(tmp_path: Path) -> None:
     """A reload that fails keeps the former version, and its process starts again as it was."""
     source = KEPT.replace("import helpers", "class helpers: WORD = 'former'").replace("import late", "late = helpers")
@@ -133,7 +130,6 @@ async def test_a_former_version_that_was_kept_judges_after_its_end(tmp_path: Pat
         assert await reason(started, "ls") is None
 
 
-@pytest.mark.behaviour("IS32")
 async def test_each_run_of_a_hook_goes_through_its_sets_in_the_same_order(tmp_path: Path) -> None:
     """The hash of a text is the same in each run, and the hook's own variables are those of the agent."""
     source = """
@@ -155,7 +151,6 @@ async def test_each_run_of_a_hook_goes_through_its_sets_in_the_same_order(tmp_pa
             assert await reason(started) == before
 
 
-@pytest.mark.behaviour("IS33")
 async def test_the_failures_of_a_process_name_it(tmp_path: Path) -> None:
     """A line about its end, its restart or its unloading says `its process`."""
     source = """

@@ -69,7 +69,6 @@ def date_back(path: Path, span: timedelta) -> None:
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
-@pytest.mark.behaviour("LK14")
 def test_from_the_numbers_to_the_call_that_cost_the_files_and_back(
     visit: Visit, week: Command, home: Path, tmp_path: Path
 ) -> None:
@@ -110,7 +109,6 @@ def test_from_the_numbers_to_the_call_that_cost_the_files_and_back(
     assert (week.project / "notes" / "plan.md").read_text() == "the plan\n"
 
 
-@pytest.mark.behaviour("LK17")
 def test_a_project_is_chosen_and_that_of_the_current_directory_comes_first(
     visit: Visit, command: Command, home: Path, tmp_path: Path
 ) -> None:

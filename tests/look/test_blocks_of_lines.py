@@ -11,8 +11,6 @@ from agent_hooks.look.index import records
 from agent_hooks.look.view import View
 from recording import Recorded
 
-pytestmark = pytest.mark.behaviour("VW16")
-
 
 def line(number: int, command: str, **fields: object) -> str:
     """Return the line of a decision."""

@@ -27,7 +27,6 @@ def recorded_call(command: Command) -> Command:
     return command
 
 
-@pytest.mark.behaviour("LK11")
 def test_the_saved_file_is_for_its_owner_and_the_command_says_what_it_holds(recorded_call: Command) -> None:
     """0600, the numbers, and a word of warning."""
     done = recorded_call("look", "--save", "session.html")
@@ -64,7 +63,6 @@ def looking(command: Command) -> Iterator[Looking]:
         yield Looking(process, file, start[1], start[2])
 
 
-@pytest.mark.behaviour("LK1")
 def test_it_serves_until_ctrl_c_and_leaves_no_file(recorded_call: Command) -> None:
     """The token is in the file and in no argument; Ctrl-C ends it with 0."""
     with looking(recorded_call) as look:
@@ -78,7 +76,6 @@ def test_it_serves_until_ctrl_c_and_leaves_no_file(recorded_call: Command) -> No
 
 
 @pytest.mark.parametrize("signal_", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.behaviour("LK16")
 def test_it_ends_without_a_word_while_a_page_listens(recorded_call: Command, signal_: signal.Signals) -> None:
     """One connection has the stream of news, another one is kept for later requests, as a browser does."""
     with looking(recorded_call) as look:
@@ -96,7 +93,6 @@ def test_it_ends_without_a_word_while_a_page_listens(recorded_call: Command, sig
     assert (look.process.returncode, err.splitlines()[1:]) == (0, [])
 
 
-@pytest.mark.behaviour("LK1")
 def test_the_browser_gets_the_path_of_the_file_alone(recorded_call: Command, tmp_path: Path) -> None:
     """A program in the place of the browser sees its arguments: a file, without a token."""
     seen = tmp_path / "seen"
@@ -112,7 +108,6 @@ def test_the_browser_gets_the_path_of_the_file_alone(recorded_call: Command, tmp
     assert re.fullmatch(r"file://\S+/\.agent/look/start-[0-9a-f]{16}\.html\n", seen.read_text())
 
 
-@pytest.mark.behaviour("LK13")
 def test_it_refuses_below_an_agent(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     """Records of other sessions are none of the agent's business, as a page and as a file."""
     monkeypatch.setenv("CLAUDECODE", "1")
@@ -121,7 +116,6 @@ def test_it_refuses_below_an_agent(command: Command, monkeypatch: pytest.MonkeyP
     assert not (command.project / "x.html").exists()
 
 
-@pytest.mark.behaviour("LK13")
 def test_without_the_extra_it_names_the_command_that_installs_it(command: Command) -> None:
     """The page needs the server's libraries; the saved file needs none."""
     command.first = "import sys; sys.modules['hypercorn.config'] = None"

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from agent_hooks.look import diffs
 from agent_hooks.records.lines import Change
-
-pytestmark = pytest.mark.behaviour("VW3")
 
 
 def test_a_changed_text_is_shown_with_three_lines_around_it() -> None:

@@ -85,7 +85,6 @@ def read_all(visit: Visit) -> None:
     assert visit.page.locator("look-app :is(img, svg, script, iframe)").count() == 0
 
 
-@pytest.mark.behaviour("LK12")
 def test_a_hostile_transcript_stays_text(visit: Visit, server: Served, tmp_path: Path) -> None:
     """No script of it runs, no image loads, and invisible characters have marks with their numbers."""
     visit.open(server.path)
@@ -97,7 +96,6 @@ def test_a_hostile_transcript_stays_text(visit: Visit, server: Served, tmp_path:
     visit.page.screenshot(path=tmp_path / "hostile.png")
 
 
-@pytest.mark.behaviour("LK12")
 def test_a_hostile_transcript_stays_text_in_a_saved_file(visit: Visit, view: MadeUpView, tmp_path: Path) -> None:
     """The data is escaped, and the file asks for nothing."""
     path = tmp_path / "session.html"

@@ -44,7 +44,6 @@ def damage(index: Path) -> None:
     index.write_bytes(data[:PAGE] + b"\xa5" * (len(data) - PAGE))
 
 
-@pytest.mark.behaviour("VW6")
 async def test_an_index_that_others_can_read_becomes_private(recorded: Recorded, index: Path) -> None:
     """The directory too; its calls stay."""
     index.chmod(0o644)
@@ -56,7 +55,6 @@ async def test_an_index_that_others_can_read_becomes_private(recorded: Recorded,
     view.close()
 
 
-@pytest.mark.behaviour("VW6")
 async def test_an_index_of_another_version_is_built_again(recorded: Recorded, index: Path) -> None:
     """An older one, and one of a newer version of agent_hooks, whose tables are unknown here."""
     for version in (VERSION - 1, VERSION + 1):
@@ -71,7 +69,6 @@ async def test_an_index_of_another_version_is_built_again(recorded: Recorded, in
         view.close()
 
 
-@pytest.mark.behaviour("VW6")
 async def test_damage_that_shows_during_a_refresh_builds_the_index_again(recorded: Recorded, index: Path) -> None:
     """The file opens, and its pages cannot be read."""
     damage(index)
@@ -84,7 +81,6 @@ async def test_damage_that_shows_during_a_refresh_builds_the_index_again(recorde
     again.close()
 
 
-@pytest.mark.behaviour("VW6")
 async def test_a_damaged_index_that_cannot_be_removed_gives_way_to_one_in_memory(
     recorded: Recorded, index: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,7 +101,6 @@ async def test_a_damaged_index_that_cannot_be_removed_gives_way_to_one_in_memory
     view.close()
 
 
-@pytest.mark.behaviour("VW5")
 async def test_while_another_process_writes_a_refresh_shows_the_state_before(recorded: Recorded, index: Path) -> None:
     """It does not wait, says that more is to come, and takes the new call as soon as the other has ended."""
     view = View(recorded.home)
@@ -148,7 +143,6 @@ def test_a_failure_that_is_no_wait_for_another_process_goes_on(tmp_path: Path) -
     store.close()
 
 
-@pytest.mark.behaviour("VW6")
 def test_a_link_in_the_place_of_the_index_is_not_followed(tmp_path: Path) -> None:
     """The file that it leads to stays as it is, and the index is in memory."""
     other = tmp_path / "other"
@@ -162,7 +156,6 @@ def test_a_link_in_the_place_of_the_index_is_not_followed(tmp_path: Path) -> Non
     store.close()
 
 
-@pytest.mark.behaviour("VW6")
 async def test_an_index_that_another_process_has_replaced_is_opened_anew(recorded: Recorded, index: Path) -> None:
     """The view goes on with the new file, and reports its calls."""
     view = View(recorded.home)

@@ -64,7 +64,6 @@ def facts(path: Path) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.behaviour("VW10")
 async def test_a_call_is_joined_with_its_record_by_the_clients_id(recorded: Recorded, tmp_path: Path) -> None:
     """One row has the record and the transcript; a call that no hook saw has a row of its own."""
     path = put(tmp_path, "codex")
@@ -95,7 +94,6 @@ async def test_a_call_is_joined_with_its_record_by_the_clients_id(recorded: Reco
     assert view.search("missing-file") == [1]
 
 
-@pytest.mark.behaviour("VW10")
 async def test_without_the_clients_id_calls_are_joined_in_their_order(recorded: Recorded, tmp_path: Path) -> None:
     """Gemini CLI gives hooks no id of a call; two equal calls have their own records."""
     path = put(tmp_path, "gemini-cli")
@@ -108,7 +106,6 @@ async def test_without_the_clients_id_calls_are_joined_in_their_order(recorded: 
     assert view.card(0)["saw"]["text"] != view.card(1)["saw"]["text"]
 
 
-@pytest.mark.behaviour("VW10")
 async def test_where_hooks_get_another_id_than_the_transcript_the_input_counts(
     recorded: Recorded, tmp_path: Path
 ) -> None:
@@ -135,7 +132,6 @@ async def test_where_hooks_get_another_id_than_the_transcript_the_input_counts(
     assert [view.card(row)["verdict"] for row in range(3)] == ["pass", "pass", "unjudged"]
 
 
-@pytest.mark.behaviour("VW10")
 async def test_a_record_that_comes_after_its_transcript_is_the_same_call(recorded: Recorded, tmp_path: Path) -> None:
     """And a call that is seconds old waits for its record."""
     path = put(tmp_path, "codex")
@@ -156,7 +152,6 @@ async def test_a_record_that_comes_after_its_transcript_is_the_same_call(recorde
     assert view.card(0)["verdict"] == "pass"
 
 
-@pytest.mark.behaviour("VW10")
 async def test_a_late_record_without_the_clients_id_joins_the_row_of_the_transcript(
     recorded: Recorded, tmp_path: Path
 ) -> None:
@@ -188,7 +183,6 @@ async def test_a_late_record_without_the_clients_id_joins_the_row_of_the_transcr
     assert view.refresh().total == 5
 
 
-@pytest.mark.behaviour("VW10")
 async def test_of_two_equal_calls_a_late_record_joins_the_one_that_is_nearest_in_time(
     recorded: Recorded, tmp_path: Path
 ) -> None:
@@ -211,7 +205,6 @@ async def test_of_two_equal_calls_a_late_record_joins_the_one_that_is_nearest_in
     assert joined == [max(rows, key=lambda row: (times[row], row))]
 
 
-@pytest.mark.behaviour("VW10")
 async def test_a_call_that_waits_for_the_person_is_one_row_without_an_id_too(
     recorded: Recorded, tmp_path: Path
 ) -> None:
@@ -231,7 +224,6 @@ async def test_a_call_that_waits_for_the_person_is_one_row_without_an_id_too(
     assert (view.card(0)["verdict"], view.card(0)["joined"]) == ("ask", "order")
 
 
-@pytest.mark.behaviour("VW10")
 async def test_a_call_whose_input_hooks_changed_is_joined_by_the_input_of_the_model(
     recorded: Recorded, tmp_path: Path
 ) -> None:
@@ -244,7 +236,6 @@ async def test_a_call_whose_input_hooks_changed_is_joined_by_the_input_of_the_mo
     assert (view.card(0)["joined"], view.card(0)["rungs"][0]["answer"]) == ("order", "rewrite")
 
 
-@pytest.mark.behaviour("VW10")
 async def test_a_late_record_of_our_own_agent_joins_by_the_id_of_the_call(
     recorded: Recorded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -271,7 +262,6 @@ async def test_a_late_record_of_our_own_agent_joins_by_the_id_of_the_call(
     assert [lane["calls"] for lane in view.summary()["lanes"]] == [3]
 
 
-@pytest.mark.behaviour("VW10")
 async def test_a_record_of_a_sub_agent_moves_the_row_into_its_lane(recorded: Recorded, tmp_path: Path) -> None:
     """The transcript does not say which agent of the session has made the call."""
     path = put(tmp_path, "pi")
@@ -292,7 +282,6 @@ async def test_a_record_of_a_sub_agent_moves_the_row_into_its_lane(recorded: Rec
     assert again.card(0)["next"] == 2
 
 
-@pytest.mark.behaviour("VW10")
 async def test_a_call_whose_record_is_removed_is_that_of_its_transcript_again(
     recorded: Recorded, tmp_path: Path
 ) -> None:
@@ -321,7 +310,6 @@ def rows_of(view: View) -> list[int]:
     return [row for row, verdict in enumerate(view.columns().verdict) if verdict != GONE]
 
 
-@pytest.mark.behaviour("VW10")
 async def test_a_call_of_a_transcript_that_is_gone_is_joined_no_more(recorded: Recorded, tmp_path: Path) -> None:
     """Its line cannot be read again, so its input is not known."""
     path = put(tmp_path, "gemini-cli")
@@ -333,7 +321,6 @@ async def test_a_call_of_a_transcript_that_is_gone_is_joined_no_more(recorded: R
     assert view.refresh().total == 4
 
 
-@pytest.mark.behaviour("VW11")
 @pytest.mark.parametrize("client", [*PLACES, "opencode"])
 async def test_everything_of_a_transcript_is_redacted(client: str, recorded: Recorded, tmp_path: Path) -> None:
     """The index, the line of a call, its input and its result."""
@@ -351,7 +338,6 @@ async def test_everything_of_a_transcript_is_redacted(client: str, recorded: Rec
     assert all(TOKEN.encode() not in file.read_bytes() for file in (recorded.home / "look").iterdir())
 
 
-@pytest.mark.behaviour("VW11")
 async def test_the_card_shows_where_a_secret_was_hidden_in_the_result(recorded: Recorded, tmp_path: Path) -> None:
     """The lines before and after, neither of which has the secret."""
     path = put(tmp_path, "pi")
@@ -375,7 +361,6 @@ async def test_the_card_shows_where_a_secret_was_hidden_in_the_result(recorded: 
 
 
 @pytest.mark.parametrize("client", ["pi", "opencode"])
-@pytest.mark.behaviour("VW12")
 async def test_a_card_whose_transcript_is_gone_has_the_rest(client: str, recorded: Recorded, tmp_path: Path) -> None:
     """It was removed after the last refresh; the result as the model saw it is not known any more."""
     path = put(tmp_path, client)
@@ -388,7 +373,6 @@ async def test_a_card_whose_transcript_is_gone_has_the_rest(client: str, recorde
     assert card["sources"] == before["sources"]
 
 
-@pytest.mark.behaviour("VW12")
 async def test_a_large_transcript_is_read_as_a_stream_up_to_a_limit(
     recorded: Recorded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -401,7 +385,6 @@ async def test_a_large_transcript_is_read_as_a_stream_up_to_a_limit(
     assert (entry["place"], entry["why"]) == (str(path), "only the first GB of a transcript is read")
 
 
-@pytest.mark.behaviour("VW12")
 async def test_only_new_lines_of_a_transcript_are_read(recorded: Recorded, tmp_path: Path) -> None:
     """A half-written line waits for its end; a transcript that is removed takes its calls with it."""
     path = put(tmp_path, "copilot-cli")
@@ -417,7 +400,6 @@ async def test_only_new_lines_of_a_transcript_are_read(recorded: Recorded, tmp_p
     assert view.summary()["calls"] == 0
 
 
-@pytest.mark.behaviour("VW12")
 async def test_lines_that_cannot_be_read_are_counted_and_the_others_count(
     recorded: Recorded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -437,7 +419,6 @@ async def test_lines_that_cannot_be_read_are_counted_and_the_others_count(
     assert (entry["what"], entry["why"], entry["place"]) == ("2 lines", "cannot be read", str(path))
 
 
-@pytest.mark.behaviour("VW12")
 @pytest.mark.parametrize("time", ["2999-01-01T00:00:00.000Z", "yesterday"])
 async def test_a_call_of_an_impossible_time_stands_where_its_file_was_written(
     time: str, recorded: Recorded, tmp_path: Path

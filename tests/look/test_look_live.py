@@ -72,7 +72,6 @@ def news_of(part: bytes) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.behaviour("LK8")
 async def test_a_page_hears_at_once_of_the_version_and_then_of_each_change(recorded: Recorded) -> None:
     """An event has the number of calls and the first row that the page has to ask for."""
     await record(recorded, "s1", "ls", "date")
@@ -90,7 +89,6 @@ async def test_a_page_hears_at_once_of_the_version_and_then_of_each_change(recor
     view.close()
 
 
-@pytest.mark.behaviour("LK8")
 async def test_each_page_hears_of_all_that_is_new_to_it(recorded: Recorded) -> None:
     """A page that comes later begins with the version; a slow page gets two changes as one, from the first row on."""
     await record(recorded, "s1", "ls")
@@ -111,7 +109,6 @@ async def test_each_page_hears_of_all_that_is_new_to_it(recorded: Recorded) -> N
     view.close()
 
 
-@pytest.mark.behaviour("LK8")
 async def test_without_a_page_no_file_is_looked_at(recorded: Recorded) -> None:
     """A browser that goes away ends the refreshing, and the next page begins it again, with the calls of the pause."""
     view = CountingView(recorded.home)
@@ -136,7 +133,6 @@ async def test_without_a_page_no_file_is_looked_at(recorded: Recorded) -> None:
     view.close()
 
 
-@pytest.mark.behaviour("LK16")
 async def test_a_page_that_goes_away_at_once_ends_the_refreshing(recorded: Recorded) -> None:
     """The browser is gone before it has read the first bytes; its response closes the stream all the same."""
     view = CountingView(recorded.home)
@@ -172,7 +168,6 @@ async def test_a_page_that_goes_away_at_once_ends_the_refreshing(recorded: Recor
     view.close()
 
 
-@pytest.mark.behaviour("LK8")
 async def test_a_stream_without_news_shows_that_it_is_alive(
     recorded: Recorded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -189,7 +184,6 @@ async def test_a_stream_without_news_shows_that_it_is_alive(
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
-@pytest.mark.behaviour("LK8")
 def test_a_recorded_call_reaches_a_page_over_http(recorded: Recorded, tmp_path: Path, backend: str) -> None:
     """The stream is of the type that browsers read as events; two pages come and go, and the server ends in order."""
     anyio.run(record, recorded, "s1", "ls")

@@ -43,7 +43,6 @@ def server(view: MadeUpView, tmp_path: Path) -> Iterator[Served]:
         yield running
 
 
-@pytest.mark.behaviour("LK1")
 def test_the_start_token_leaves_the_address_and_stays_in_the_tab(visit: Visit, server: Served) -> None:
     """The address has no token, there is no cookie, a reload shows the page, and another tab gets nothing."""
     start = server.path.read_text()
@@ -60,7 +59,6 @@ def test_the_start_token_leaves_the_address_and_stays_in_the_tab(visit: Visit, s
         assert "used before" in second.text("[role=alert]")
 
 
-@pytest.mark.behaviour("LK4")
 def test_each_number_is_a_filter(visit: Visit, server: Served, view: MadeUpView) -> None:
     """The list shows as many calls as the number says, and the number again, or Escape, shows all."""
     visit.open(server.path)
@@ -77,7 +75,6 @@ def test_each_number_is_a_filter(visit: Visit, server: Served, view: MadeUpView)
     visit.until(lambda: visit.text(".found") == "", "all calls")
 
 
-@pytest.mark.behaviour("LK4")
 def test_a_search_finds_commands(visit: Visit, server: Served) -> None:
     """Slash goes to the search; the words that are typed leave the calls that have them."""
     visit.open(server.path)
@@ -88,7 +85,6 @@ def test_a_search_finds_commands(visit: Visit, server: Served) -> None:
     assert "rm -rf build" in visit.text(".row:not([hidden])")
 
 
-@pytest.mark.behaviour("LK5")
 def test_the_keys_walk_and_each_call_has_an_address(visit: Visit, server: Served) -> None:
     """`j` and `k` walk, `b` and `f` go to the calls that were stopped or asked about, `?` shows the keys."""
     visit.open(server.path)
@@ -113,7 +109,6 @@ def test_the_keys_walk_and_each_call_has_an_address(visit: Visit, server: Served
     visit.until(lambda: "no call nowhere" in visit.text("look-card"), "the word that it is missing")
 
 
-@pytest.mark.behaviour("LK6")
 def test_the_card_is_the_ladder_of_the_call(visit: Visit, server: Served, view: MadeUpView) -> None:
     """Each rung in order with its hook and line, its answer and time; then the model's view, and the way back."""
     row = view.put(NOW + 3 * MINUTE, command="git push", verdict="allow", flags=64)
@@ -141,7 +136,6 @@ def test_the_card_is_the_ladder_of_the_call(visit: Visit, server: Served, view: 
     assert visit.page.evaluate("navigator.clipboard.readText()") == "agent-hooks undo --turn 3f9a1c2"
 
 
-@pytest.mark.behaviour("LK7")
 def test_in_the_ribbon_a_drag_zooms_and_a_click_jumps(visit: Visit, server: Served) -> None:
     """The numbers are those of the zoomed span; `0` shows all again."""
     visit.open(server.path)
@@ -160,7 +154,6 @@ def test_in_the_ribbon_a_drag_zooms_and_a_click_jumps(visit: Visit, server: Serv
     visit.until(lambda: "3,002 calls" in visit.text("look-sentence"), "all calls")
 
 
-@pytest.mark.behaviour("LK8")
 def test_news_arrive_without_a_reload(visit: Visit, server: Served, view: MadeUpView) -> None:
     """A call that is recorded while the page is open appears; when the server ends, the page says so."""
     visit.open(server.path)
@@ -169,7 +162,6 @@ def test_news_arrive_without_a_reload(visit: Visit, server: Served, view: MadeUp
     visit.until(lambda: "touch now" in visit.text("look-list"), "its command")
 
 
-@pytest.mark.behaviour("LK8")
 def test_the_page_says_that_the_server_has_ended(visit: Visit, view: MadeUpView, tmp_path: Path) -> None:
     """The state above the ribbon has the remedy, and the calls stay readable."""
     with served(view, tmp_path / "other") as running:
@@ -179,7 +171,6 @@ def test_the_page_says_that_the_server_has_ended(visit: Visit, view: MadeUpView,
     assert "3,002 calls" in visit.text("look-sentence")
 
 
-@pytest.mark.behaviour("LK9")
 def test_the_page_says_what_was_left_out(visit: Visit, server: Served, view: MadeUpView) -> None:
     """Each thing that could not be read has its reason and its place."""
     view.left_out.append({"what": "a record of a newer version", "why": "v 9 is newer than 1", "place": "s.1.jsonl:4"})
@@ -188,7 +179,6 @@ def test_the_page_says_what_was_left_out(visit: Visit, server: Served, view: Mad
     assert visit.text(".left-out li") == "a record of a newer version: v 9 is newer than 1 (s.1.jsonl:4)"
 
 
-@pytest.mark.behaviour("LK2")
 def test_a_page_of_another_port_cannot_read(visit: Visit, server: Served) -> None:
     """The browser and the server both keep a foreign page out, also where it guesses the port."""
 
@@ -220,7 +210,6 @@ def test_a_page_of_another_port_cannot_read(visit: Visit, server: Served) -> Non
 @pytest.mark.skipif(not AXE.exists(), reason="python -m checks.page installs axe")
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
-@pytest.mark.behaviour("LK10")
 def test_axe_finds_nothing_and_nothing_is_wider_than_the_window(
     browser: Browser, server: Served, size: dict[str, int], dark: bool
 ) -> None:
@@ -244,7 +233,6 @@ def axe(visit: Visit) -> list[str]:
     return [f"{each['id']}: {[node['html'][:200] for node in each['nodes'][:3]]}" for each in found["violations"]]
 
 
-@pytest.mark.behaviour("LK10")
 def test_a_person_with_a_keyboard_reads_a_card(visit: Visit, server: Served) -> None:
     """The list takes the focus, arrows walk in it, its active option is named, and Enter goes to the card."""
     visit.open(server.path)

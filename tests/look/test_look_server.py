@@ -41,7 +41,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
-@pytest.mark.behaviour("LK1")
 def test_the_start_token_is_for_one_use_and_its_file_for_one_person(tmp_path: Path, backend: str) -> None:
     """The redirect file has 0600; the token in it counts once, and then the file is gone."""
     with served(MadeUpView(10), tmp_path / "look", backend) as running:
@@ -57,7 +56,6 @@ def test_the_start_token_is_for_one_use_and_its_file_for_one_person(tmp_path: Pa
         assert b"run agent-hooks look again" in second.body
 
 
-@pytest.mark.behaviour("LK1")
 def test_the_start_token_is_valid_for_a_minute() -> None:
     """One second before its end it counts, at the end it does not."""
     now = 100.0
@@ -69,7 +67,6 @@ def test_the_start_token_is_valid_for_a_minute() -> None:
 
 
 @pytest.mark.parametrize("path", DATA)
-@pytest.mark.behaviour("LK2")
 def test_there_is_no_data_without_the_token(server: Served, path: str) -> None:
     """Neither without one, nor with another one, nor with one in the address or in a cookie."""
     assert server.request(path, authorization="").status == 401
@@ -80,7 +77,6 @@ def test_there_is_no_data_without_the_token(server: Served, path: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["localhost:{port}", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", ""])
-@pytest.mark.behaviour("LK2")
 def test_a_foreign_host_gets_nothing(server: Served, host: str) -> None:
     """A name that leads to 127.0.0.1 by DNS rebinding gets neither data nor page, also with the token."""
     for path in ("/", "/page/main.js", "/api/summary"):
@@ -89,7 +85,6 @@ def test_a_foreign_host_gets_nothing(server: Served, host: str) -> None:
         assert b"sessions" not in reply.body
 
 
-@pytest.mark.behaviour("LK2")
 def test_a_page_of_another_port_gets_nothing(server: Served) -> None:
     """It is another origin: neither its fetch nor its form counts, and no header invites it."""
     other = f"http://127.0.0.1:{server.port + 1}"
@@ -107,7 +102,6 @@ def test_a_page_of_another_port_gets_nothing(server: Served) -> None:
     assert server.request("/api/summary", "OPTIONS", origin=other, access_control_request_method="GET").status == 405
 
 
-@pytest.mark.behaviour("LK2")
 def test_the_page_itself_opens_from_anywhere_and_holds_no_data(server: Served) -> None:
     """The redirect file is of another origin; a person who follows it gets the page, and a frame does not."""
     reply = server.request("/", authorization="", sec_fetch_site="cross-site", sec_fetch_mode="navigate")
@@ -116,7 +110,6 @@ def test_the_page_itself_opens_from_anywhere_and_holds_no_data(server: Served) -
     assert server.request("/", sec_fetch_site="cross-site", sec_fetch_mode="no-cors").status == 403
 
 
-@pytest.mark.behaviour("LK3")
 def test_every_response_has_the_policy_and_is_not_kept(server: Served) -> None:
     """Also a refusal and a missing path have the headers."""
     for reply in (
@@ -133,7 +126,6 @@ def test_every_response_has_the_policy_and_is_not_kept(server: Served) -> None:
         assert "set-cookie" not in reply.headers
 
 
-@pytest.mark.behaviour("LK3")
 def test_nothing_but_the_start_is_posted(server: Served) -> None:
     """A request with another method is refused, and so is a start by GET."""
     for method in ("POST", "PUT", "DELETE", "PATCH"):
@@ -148,7 +140,6 @@ def test_only_files_of_the_page_are_served(server: Served) -> None:
         assert server.request(f"/page/{name}").status == 404
 
 
-@pytest.mark.behaviour("LK2")
 def test_it_listens_on_the_loopback_alone(server: Served) -> None:
     """No address of another interface leads to the port."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
@@ -163,7 +154,6 @@ def test_it_listens_on_the_loopback_alone(server: Served) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-@pytest.mark.behaviour("LK1")
 def test_another_user_gets_no_data(tmp_path: Path) -> None:
     """A process of another user cannot read the redirect file, and without a token the server gives it nothing."""
     program = dedent("""

@@ -40,7 +40,6 @@ def directory(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.behaviour("VW15")
 def test_a_file_of_late_is_looked_at_each_time_and_an_old_one_now_and_then(directory: Path) -> None:
     """An old file that grows all the same is seen within ten seconds."""
     clock = Clock()
@@ -53,7 +52,6 @@ def test_a_file_of_late_is_looked_at_each_time_and_an_old_one_now_and_then(direc
     assert sizes(files) == {"old": 6, "new": 6}
 
 
-@pytest.mark.behaviour("VW15")
 def test_files_that_come_or_go_are_seen_at_once(directory: Path) -> None:
     """Others of the directory are no record files."""
     files = RecordFiles(str(directory), Clock())
@@ -65,7 +63,6 @@ def test_files_that_come_or_go_are_seen_at_once(directory: Path) -> None:
     assert RecordFiles(str(directory / "none")).now() == []
 
 
-@pytest.mark.behaviour("VW15")
 def test_each_second_a_tenth_of_the_old_files_is_looked_at(tmp_path: Path) -> None:
     """So that no update of an open page takes as long as a look at all of them."""
     clock = Clock()
@@ -88,7 +85,6 @@ def test_each_second_a_tenth_of_the_old_files_is_looked_at(tmp_path: Path) -> No
     assert grown[-1] == 20
 
 
-@pytest.mark.behaviour("VW15")
 def test_a_file_that_came_in_the_moment_of_a_look_is_seen_later(directory: Path) -> None:
     """The time of the directory is as before, because it has a coarse clock."""
     clock = Clock()
@@ -101,7 +97,6 @@ def test_a_file_that_came_in_the_moment_of_a_look_is_seen_later(directory: Path)
     assert [Path(each.path).name.partition(".")[0] for each in files.now()] == ["old", "third", "new"]
 
 
-@pytest.mark.behaviour("VW15")
 def test_what_is_no_file_or_no_directory_any_more_is_forgotten(directory: Path) -> None:
     """A directory in the place of a record file, a name that is a link, and the removal of all."""
     clock = Clock()

@@ -32,7 +32,6 @@ def parts(content: bytes) -> dict[str, str]:
     return found.groupdict()
 
 
-@pytest.mark.behaviour("LK11")
 def test_the_policy_of_the_file_names_its_script_and_style_by_their_hashes() -> None:
     """Nothing else runs, and nothing connects."""
     found = parts(compose(MadeUpView(50)).content)
@@ -44,7 +43,6 @@ def test_the_policy_of_the_file_names_its_script_and_style_by_their_hashes() -> 
     assert "connect-src" not in found["policy"]
 
 
-@pytest.mark.behaviour("LK11")
 def test_no_text_ends_the_element_that_holds_it() -> None:
     """Each `<` of the data is escaped, also in names, which are not packed."""
     view = MadeUpView(5)
@@ -57,7 +55,6 @@ def test_no_text_ends_the_element_that_holds_it() -> None:
     )
 
 
-@pytest.mark.behaviour("LK11")
 def test_only_the_newest_have_cards_and_the_file_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """The note has both numbers; a file that would be too large gets fewer cards, or is an error."""
     found = compose(MadeUpView(3000), cards=300)
@@ -94,7 +91,6 @@ def test_the_document_asks_for_all_modules_at_once() -> None:
     assert sorted(re.findall(r'"/page/(\w+\.js)"', text)) == sorted(path.name for path in PAGE.glob("*.js"))
 
 
-@pytest.mark.behaviour("LK3")
 def test_no_module_makes_markup_of_text() -> None:
     """Text becomes text nodes; the policy forbids the rest, and no module tries."""
     words = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function|DOMParser|srcdoc"
@@ -111,7 +107,6 @@ def file(tmp_path: Path) -> Path:
 
 
 @pytest.mark.browser
-@pytest.mark.behaviour("LK11")
 def test_a_saved_file_works_without_a_server(visit: Visit, file: Path) -> None:
     """Numbers, filters, search, cards and addresses work; it asks for nothing but itself; an older call has no card."""
     visit.open(file)

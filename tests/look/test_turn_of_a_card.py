@@ -61,7 +61,6 @@ def call(agent: Command, id: str, command: str) -> None:
     event(agent, "PostToolUse", **fields, tool_response={"stdout": "", "stderr": ""})
 
 
-@pytest.mark.behaviour("LK6")
 def test_the_card_has_the_files_of_the_turn_and_the_command_that_brings_them_back(
     repository: Command, home: Path
 ) -> None:
@@ -80,7 +79,6 @@ def test_the_card_has_the_files_of_the_turn_and_the_command_that_brings_them_bac
     assert (repository.project / "plan.md").read_text() == "the plan\n"
 
 
-@pytest.mark.behaviour("LK6")
 def test_each_turn_has_its_own_files(repository: Command, home: Path) -> None:
     """A turn of reads has none, and no command; a call of it does not get the files of the turn before."""
     repository("run", "@bash echo new > new.md")
@@ -95,7 +93,6 @@ def test_each_turn_has_its_own_files(repository: Command, home: Path) -> None:
         assert view.summary()["files"] == 2
 
 
-@pytest.mark.behaviour("LK15")
 def test_a_call_before_the_first_change_of_its_turn_belongs_to_it_too(repository: Command, home: Path) -> None:
     """Its card has the files too, and says that it was not this call; only the removal counts."""
     repository("run", "@bash ls\n@bash rm plan.md")
@@ -106,7 +103,6 @@ def test_a_call_before_the_first_change_of_its_turn_belongs_to_it_too(repository
         assert view.summary()["files"] == 1
 
 
-@pytest.mark.behaviour("LK15")
 def test_a_page_that_is_open_hears_of_the_files_at_the_end_of_the_turn(repository: Command, home: Path) -> None:
     """The call is there before: its flag changes, and the view reports its row."""
     with shown(home) as view:
@@ -121,7 +117,6 @@ def test_a_page_that_is_open_hears_of_the_files_at_the_end_of_the_turn(repositor
         assert view.card(0)["turn"]["files"] == ["plan.md"]
 
 
-@pytest.mark.behaviour("LK15")
 def test_a_turn_that_was_broken_off_has_its_files_at_the_end_of_the_session(repository: Command, home: Path) -> None:
     """No `Stop` came."""
     event(repository, "UserPromptSubmit", prompt="tidy up")
@@ -131,7 +126,6 @@ def test_a_turn_that_was_broken_off_has_its_files_at_the_end_of_the_session(repo
     assert (turn["files"], turn["ended"]) == (["plan.md"], True)
 
 
-@pytest.mark.behaviour("LK6")
 def test_outside_of_a_repository_the_turn_is_empty(command: Command, home: Path) -> None:
     """No checkpoint can be made there."""
     command("run", "@bash echo x > x")
@@ -147,7 +141,6 @@ def test_outside_of_a_repository_the_turn_is_empty(command: Command, home: Path)
     assert turns(home) == [nothing]
 
 
-@pytest.mark.behaviour("LK6")
 def test_where_no_turn_has_changed_files_there_are_no_checkpoints(repository: Command, home: Path) -> None:
     """A session that only reads costs no store, and its cards have an empty turn."""
     repository("run", "@read plan.md")
@@ -155,7 +148,6 @@ def test_where_no_turn_has_changed_files_there_are_no_checkpoints(repository: Co
     assert (turn["files"], turn["checkpoint"], turn["bringBack"]) == ([], None, None)
 
 
-@pytest.mark.behaviour("LK6")
 def test_a_turn_of_another_agent_has_its_files_at_its_end(repository: Command, home: Path) -> None:
     """While it goes on, the card has its checkpoint; a call of the next turn has nothing of it."""
     event(repository, "UserPromptSubmit", prompt="tidy up")
@@ -175,7 +167,6 @@ def test_a_turn_of_another_agent_has_its_files_at_its_end(repository: Command, h
         assert [bool(flags & CHANGED_FILES) for flags in view.columns().flags] == [True, False]
 
 
-@pytest.mark.behaviour("LK6")
 def test_a_call_that_only_a_transcript_has_belongs_to_no_known_turn(repository: Command, home: Path) -> None:
     """Its session had no hooks, so no checkpoint was made."""
     put(home, "codex")
@@ -185,7 +176,6 @@ def test_a_call_that_only_a_transcript_has_belongs_to_no_known_turn(repository: 
     view.close()
 
 
-@pytest.mark.behaviour("LK6")
 def test_files_that_cannot_be_brought_back_are_named_all_the_same(repository: Command, home: Path) -> None:
     """The record has them when the checkpoints are gone, or the whole working tree."""
     repository("run", LOSS)

@@ -15,8 +15,6 @@ from agent_hooks.records.lines import Decision, Line, Result, Turn
 from agent_hooks.records.writer import ChainWriter
 from recording import Recorded
 
-pytestmark = pytest.mark.behaviour("LK15")
-
 
 def write(recorded: Recorded, session: str, *lines: tuple[type[Line], dict[str, Any]]) -> Path:
     """Write lines into a record file of their own."""

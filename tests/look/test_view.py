@@ -74,7 +74,6 @@ async def recorded_week(recorded: Recorded) -> View:
     return view
 
 
-@pytest.mark.behaviour("VW1")
 async def test_the_view_tells_what_hooks_did(recorded: Recorded) -> None:
     """The sentence of numbers, the columns, one line a call, and nothing that a hook or the model sent as a secret."""
     view = await recorded_week(recorded)
@@ -102,7 +101,6 @@ async def test_the_view_tells_what_hooks_did(recorded: Recorded) -> None:
     assert TOKEN.encode() not in index.read_bytes()
 
 
-@pytest.mark.behaviour("VW2")
 async def test_a_search_finds_all_words_anywhere(recorded: Recorded) -> None:
     """In commands, reasons, and the names of hooks and rules; the newest call is the first."""
     view = await recorded_week(recorded)
@@ -115,7 +113,6 @@ async def test_a_search_finds_all_words_anywhere(recorded: Recorded) -> None:
     assert view.search('" OR (') == view.search("  ") == []
 
 
-@pytest.mark.behaviour("VW3")
 async def test_a_card_is_the_ladder_of_a_call(recorded: Recorded) -> None:
     """Each step with its place and time, the person's answer, the diff of a rewrite, and the calls around it."""
     view = await recorded_week(recorded)
@@ -140,7 +137,6 @@ async def test_a_card_is_the_ladder_of_a_call(recorded: Recorded) -> None:
         view.card(6)
 
 
-@pytest.mark.behaviour("VW14")
 async def test_a_card_says_what_its_call_would_do(recorded: Recorded, tmp_path: Path) -> None:
     """The files and hosts of the rewritten input, once, beside the first guard."""
     runner = recorded.runner(
@@ -159,7 +155,6 @@ async def test_a_card_says_what_its_call_would_do(recorded: Recorded, tmp_path: 
     assert told[0]["opaque"]
 
 
-@pytest.mark.behaviour("VW4")
 async def test_each_hook_has_its_figures(recorded: Recorded, tmp_path: Path) -> None:
     """How often it judged, stopped, asked, rewrote and failed; a hook that never ran and one whose file is gone."""
     idle, judge = tmp_path / "idle.py", tmp_path / "judge.py"
@@ -186,7 +181,6 @@ async def test_each_hook_has_its_figures(recorded: Recorded, tmp_path: Path) -> 
     assert (entry["what"], entry["place"]) == ("the code of a hook", str(judge))
 
 
-@pytest.mark.behaviour("VW4")
 def test_a_hook_of_several_names_is_one(recorded: Recorded) -> None:
     """Its short name depends on the directory of the session; another file of the same name is another hook."""
     writer = ChainWriter(str(recorded.directory), "s")
@@ -200,7 +194,6 @@ def test_a_hook_of_several_names_is_one(recorded: Recorded) -> None:
     assert [(each["file"], each["judged"]) for each in view.hooks()] == [("/one/gate.py", 2), ("/two/gate.py", 1)]
 
 
-@pytest.mark.behaviour("VW5")
 async def test_a_refresh_takes_only_what_is_new(recorded: Recorded) -> None:
     """A view tells the rows that were added or changed, and another view of the same index sees them too."""
     view = await recorded_week(recorded)
@@ -216,7 +209,6 @@ async def test_a_refresh_takes_only_what_is_new(recorded: Recorded) -> None:
     assert other.command([6]) == ["bash date"]
 
 
-@pytest.mark.behaviour("VW6")
 async def test_the_index_is_private_and_can_be_deleted(recorded: Recorded) -> None:
     """Deleted, damaged, or of another version, it is built again; in a home that is read-only it stays in memory."""
     view = await recorded_week(recorded)
@@ -233,7 +225,6 @@ async def test_the_index_is_private_and_can_be_deleted(recorded: Recorded) -> No
     view.close()
 
 
-@pytest.mark.behaviour("VW6")
 async def test_without_a_place_to_write_the_index_is_kept_in_memory(recorded: Recorded) -> None:
     """The page says so."""
     (await recorded_week(recorded)).close()
@@ -249,7 +240,6 @@ async def test_without_a_place_to_write_the_index_is_kept_in_memory(recorded: Re
     assert str(directory) in entry["why"]
 
 
-@pytest.mark.behaviour("VW7")
 async def test_records_that_are_removed_leave_the_index(recorded: Recorded) -> None:
     """No question finds them, and their text is not in the file any more; the other rows keep their numbers."""
     view = await recorded_week(recorded)
@@ -270,7 +260,6 @@ async def test_records_that_are_removed_leave_the_index(recorded: Recorded) -> N
     assert b"example.org" not in data
 
 
-@pytest.mark.behaviour("VW8")
 async def test_the_page_says_what_was_left_out_and_why(recorded: Recorded) -> None:
     """A line of a newer version, a line that is none, an unfinished line, and a time in the future."""
     view = await recorded_week(recorded)
@@ -295,7 +284,6 @@ async def test_the_page_says_what_was_left_out_and_why(recorded: Recorded) -> No
     assert len(view.summary()["left_out"]) == 3
 
 
-@pytest.mark.behaviour("VW5")
 async def test_many_lines_are_taken_in_parts(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a limit of time, the next refresh goes on; the search finds the calls of all parts."""
     monkeypatch.setattr(indexing, "_PART", 3)
@@ -314,7 +302,6 @@ async def test_many_lines_are_taken_in_parts(recorded: Recorded, monkeypatch: py
     view.close()
 
 
-@pytest.mark.behaviour("VW6")
 async def test_a_full_disk_moves_the_index_into_memory(recorded: Recorded) -> None:
     """All calls are there, and the page says so."""
     view = await recorded_week(recorded)

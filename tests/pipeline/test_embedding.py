@@ -33,7 +33,6 @@ async def test_what_is_no_hook_and_no_tool_is_refused_at_once() -> None:
         wrap_tools([EchoTool], HookRunner([], cwd="."))
 
 
-@pytest.mark.behaviour("T22")
 async def test_a_matcher_that_matches_none_of_the_wrapped_tools_is_reported_at_the_first_call() -> None:
     """The report comes once, also without any other listener."""
 

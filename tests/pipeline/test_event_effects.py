@@ -24,7 +24,6 @@ def gate(command: str = "ls", **more: Any) -> ToolCall:
     return ToolCall(tool_name="bash", tool_call_id="1", input={"command": command}, **more)
 
 
-@pytest.mark.behaviour("EF10")
 async def test_all_handlers_of_a_call_share_effects_that_are_found_when_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -62,7 +61,6 @@ async def test_all_handlers_of_a_call_share_effects_that_are_found_when_asked_fo
     assert asked[0].deletes("uv.lock")
 
 
-@pytest.mark.behaviour("EF11")
 async def test_a_rewritten_call_has_effects_of_its_own(tmp_path: Path) -> None:
     """For the rewriters that follow, and for the gates."""
     seen: list[bool] = []
@@ -86,7 +84,6 @@ async def test_a_rewritten_call_has_effects_of_its_own(tmp_path: Path) -> None:
     assert seen == [True, False, False]
 
 
-@pytest.mark.behaviour("EF10")
 async def test_effects_are_no_part_of_the_value_of_an_event() -> None:
     """Not of its JSON, its text, its equality or its pickle."""
     event = gate().with_effects(CallEffects("/project"))
@@ -102,7 +99,6 @@ async def test_effects_are_no_part_of_the_value_of_an_event() -> None:
         assert not each.effects.paths
 
 
-@pytest.mark.behaviour("EF10")
 async def test_effects_cannot_be_changed() -> None:
     """Neither the event's nor their parts."""
     effects = effects_of("bash", {"command": "rm x"}, cwd="/project")
@@ -113,7 +109,6 @@ async def test_effects_cannot_be_changed() -> None:
         gate().effects = effects  # type: ignore[misc]  # it is refused
 
 
-@pytest.mark.behaviour("EF10")
 async def test_tools_of_files_and_other_tools_have_effects() -> None:
     """A tool that is not known is opaque."""
     assert effects_of("write", {"path": "a/../uv.lock", "content": ""}, cwd="/project").writes("/project/uv.lock")

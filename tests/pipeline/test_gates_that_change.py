@@ -30,7 +30,6 @@ from agent_hooks.testing import ScriptedUI
 from support import PATIENCE, EchoTool, call_of, everywhere, hook_of, hook_on, runner_of
 
 
-@pytest.mark.behaviour("N8")
 @everywhere
 async def test_a_gate_that_unsubscribes_itself_still_has_its_question_asked() -> None:
     """Without a person to ask, the tool does not run."""
@@ -49,7 +48,6 @@ async def test_a_gate_that_unsubscribes_itself_still_has_its_question_asked() ->
     assert bare.inputs == []
 
 
-@pytest.mark.behaviour("N8")
 @everywhere
 async def test_a_rewriter_that_unsubscribes_itself_still_has_its_input_checked() -> None:
     """The schema wants a command."""
@@ -68,7 +66,6 @@ async def test_a_rewriter_that_unsubscribes_itself_still_has_its_input_checked()
     assert bare.inputs == []
 
 
-@pytest.mark.behaviour("N1")
 @pytest.mark.parametrize("point", [False, True])
 @everywhere
 async def test_a_gate_that_unsubscribes_while_it_is_unloaded_stays_closed(point: bool) -> None:
@@ -91,7 +88,6 @@ async def test_a_gate_that_unsubscribes_while_it_is_unloaded_stays_closed(point:
     assert not errors
 
 
-@pytest.mark.behaviour("N1")
 @everywhere
 async def test_a_call_that_was_judged_does_not_run_after_its_runner_was_left() -> None:
     """A host judges the calls of a turn first and runs them later."""
@@ -108,7 +104,6 @@ async def test_a_call_that_was_judged_does_not_run_after_its_runner_was_left() -
     assert bare.inputs == []
 
 
-@pytest.mark.behaviour("D2")
 @everywhere
 async def test_an_event_that_waits_is_planned_when_its_turn_comes() -> None:
     """A gate that was subscribed meanwhile judges it; a runner that was left meanwhile refuses it."""
@@ -145,7 +140,6 @@ async def test_an_event_that_waits_is_planned_when_its_turn_comes() -> None:
     assert [isinstance(each, Block) for each in verdicts] == [False, True]
 
 
-@pytest.mark.behaviour("D2")
 @everywhere
 async def test_an_event_that_waits_for_a_runner_that_is_left_raises() -> None:
     """The lane is free for the next event, which raises too."""
@@ -174,7 +168,6 @@ async def test_an_event_that_waits_for_a_runner_that_is_left_raises() -> None:
     assert [text.startswith("this HookRunner was left") for text in raised] == [True, True]
 
 
-@pytest.mark.behaviour("N8")
 @everywhere
 async def test_an_event_whose_last_handler_is_gone_when_its_turn_comes_is_over() -> None:
     """The lane is passed on."""
@@ -200,7 +193,6 @@ async def test_an_event_whose_last_handler_is_gone_when_its_turn_comes_is_over()
     assert await runner.emit(call_of()) is None
 
 
-@pytest.mark.behaviour("N9")
 @everywhere
 async def test_a_task_of_a_hook_gets_no_yes_from_another_agents_person() -> None:
     """The dispatch that it began in is over, and only the pipeline's one question reaches the other agent."""
@@ -226,7 +218,6 @@ async def test_a_task_of_a_hook_gets_no_yes_from_another_agents_person() -> None
     assert answers == [False]
 
 
-@pytest.mark.behaviour("N4")
 @everywhere
 async def test_a_listener_of_the_program_registers_for_the_whole_process() -> None:
     """It runs while an event is dispatched, but it is no hook."""
@@ -262,7 +253,6 @@ def failing(given: Any, output: Any) -> None:
     raise ValueError("oops")
 
 
-@pytest.mark.behaviour("N10")
 @pytest.mark.parametrize(
     ("handlers", "runs"),
     [
@@ -286,7 +276,6 @@ async def test_permission_ask_allows_only_if_no_interceptor_denies_or_fails(
     assert output.is_error is not runs
 
 
-@pytest.mark.behaviour("N11")
 @everywhere
 async def test_a_question_about_a_long_command_shows_both_of_its_ends() -> None:
     """The end of a command is not out of sight."""
@@ -300,7 +289,6 @@ async def test_a_question_about_a_long_command_shows_both_of_its_ends() -> None:
     assert "characters left out" in str(asked)
 
 
-@pytest.mark.behaviour("T7")
 @everywhere
 async def test_an_input_that_is_changed_in_place_by_an_interceptor_of_the_question_blocks() -> None:
     """A C function can change a read-only list; the tool would run another input than the person was asked about."""

@@ -37,7 +37,6 @@ class FixedGuard:
         return self._verdict(call)
 
 
-@pytest.mark.behaviour("T8")
 @everywhere
 async def test_guards_judge_what_the_rewriters_left_and_before_the_gates() -> None:
     """Step 4: after before_tool_call, before tool_call."""
@@ -100,7 +99,6 @@ def no_rm(event: Any, ctx: Any) -> Block | None:
     return Block("no rm") if "rm" in event.input["command"] else None
 
 
-@pytest.mark.behaviour("T9")
 @everywhere
 @pytest.mark.parametrize("priority", [-1000, 0, 1000])
 @pytest.mark.parametrize("judge", ["guard", "gate"])
@@ -122,7 +120,6 @@ async def test_no_rewriter_slips_past_a_judge(rewriter: Any, judge: str, priorit
     assert output.details == {"status": "blocked", "tool": "bash", "reason": output.text, **remedy}
 
 
-@pytest.mark.behaviour("G13")
 @everywhere
 async def test_the_model_does_not_read_how_a_person_allows_the_call() -> None:
     """The details, which no model reads, have it for the person's screen."""
@@ -153,7 +150,6 @@ async def test_the_first_block_ends_it_and_nobody_is_asked() -> None:
     assert (after[0].blocked, after[0].block_reason) == (True, "no")
 
 
-@pytest.mark.behaviour("T23")
 @everywhere
 async def test_a_guards_question_is_asked_together_with_those_of_gates() -> None:
     """One dialog, with all reasons."""
@@ -170,7 +166,6 @@ async def test_a_guards_question_is_asked_together_with_those_of_gates() -> None
     assert "test:guard" in ui.asked[0].more
 
 
-@pytest.mark.behaviour("G2")
 @pytest.mark.parametrize(
     ("answer", "ran", "says"), [(None, 0, "no person is here to answer"), (True, 1, "ran"), (False, 0, "said no")]
 )
@@ -184,7 +179,6 @@ async def test_the_undecidable_is_asked_and_blocks_where_nobody_is(answer: bool 
     assert says in output.text
 
 
-@pytest.mark.behaviour("G2")
 @everywhere
 @pytest.mark.parametrize("answer", [None, True, False])
 @pytest.mark.parametrize(
@@ -214,7 +208,6 @@ async def test_permission_ask_settles_a_guards_question_and_lifts_no_block(
     assert ui is None or ui.asked == []
 
 
-@pytest.mark.behaviour("G3")
 @pytest.mark.parametrize(
     ("name", "more"), [("read", {}), ("grep", {"pattern": "KEY"}), ("edit", {"oldText": "K", "newText": "X"})]
 )

@@ -17,7 +17,6 @@ from agent_hooks.values.answers import Block
 TOUCHES = ("readlink", "lstat", "stat", "scandir", "listdir", "open")
 
 
-@pytest.mark.behaviour("EF17")
 def test_the_guards_touch_no_mount_that_may_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The path of a file tool, the paths of a command, an archive and a patch there are judged by their names."""
     slow, mounts = tmp_path / "slow", tmp_path / "mountinfo"
@@ -53,7 +52,6 @@ def test_the_guards_touch_no_mount_that_may_not_answer(tmp_path: Path, monkeypat
     assert [path for path in touched if path.startswith(str(slow)) or "/link/" in path] == []
 
 
-@pytest.mark.behaviour("EF17")
 @pytest.mark.parametrize("listed", [True, False], ids=["a list of mounts", "no list"])
 def test_the_guards_follow_every_link_that_answers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, listed: bool

@@ -44,7 +44,6 @@ def answer(place: Path, tool: str, **input: object) -> str:
     return "block" if isinstance(found, Block) else "ask" if found else "pass"
 
 
-@pytest.mark.behaviour("PT7")
 @pytest.mark.parametrize(("command", "expected"), [(row["command"], row["answer"]) for row in rows("patches.tsv")])
 def test_no_patch_and_no_program_writes_where_an_agent_decides(place: Path, command: str, expected: str) -> None:
     """A patch of any form and a program that writes are judged by the files that they name."""
@@ -56,7 +55,6 @@ def patch(*lines: str) -> str:
     return "\n".join(["*** Begin Patch", *lines, "*** End Patch"])
 
 
-@pytest.mark.behaviour("PT7")
 @pytest.mark.parametrize(
     ("tool", "input", "expected"),
     [
@@ -86,7 +84,6 @@ def test_the_tools_that_apply_patches_are_judged_by_their_paths(
     assert answer(place, tool, **input) == expected
 
 
-@pytest.mark.behaviour("PT8")
 def test_the_settings_of_each_bridge_are_places_that_decide() -> None:
     """The guards know each settings file that a bridge installs into, by its name."""
     from agent_hooks.bridges import BRIDGES, open_bridge
@@ -98,7 +95,6 @@ def test_the_settings_of_each_bridge_are_places_that_decide() -> None:
             assert sensitive(path, write=True) == "guard-settings", f"{name}: {file}"
 
 
-@pytest.mark.behaviour("PT8")
 def test_a_variable_that_moves_the_settings_of_a_bridge_moves_the_protection(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -120,7 +116,6 @@ def test_a_variable_that_moves_the_settings_of_a_bridge_moves_the_protection(
     assert answer(place, "bash", command=f"rm -r {tmp_path}/codex_home/rules") == "block"
 
 
-@pytest.mark.behaviour("PT8")
 def test_a_tree_of_an_agent_that_runs_our_hooks_is_not_taken_away(tmp_path: Path) -> None:
     """With entries of ours in its settings, the plugins and hooks of the agent are protected as trees too."""
     from agent_hooks.guards.agents import usual

@@ -68,7 +68,6 @@ async def blocked_by(*hooks: LoadedHook, tool_input: Any = None, **options: Any)
 # ---- without hooks ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("T1")
 async def test_without_hooks_the_very_same_result_comes_back() -> None:
     """No event is made, and the tool gets the very same input."""
     result = ToolOutput("exactly this")
@@ -84,7 +83,6 @@ async def test_without_hooks_the_very_same_result_comes_back() -> None:
     assert isinstance(tool, Tool)
 
 
-@pytest.mark.behaviour("T21")
 @pytest.mark.parametrize("matcher", ["bash", re.compile("^ba"), ["bash", re.compile("x$")]])
 async def test_handlers_of_other_tools_are_skipped_at_no_cost(matcher: Any) -> None:
     """With `tool=` the call of another tool goes straight through."""
@@ -111,7 +109,6 @@ async def test_handlers_of_other_tools_are_skipped_at_no_cost(matcher: Any) -> N
 # ---- blocks ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("T2")
 async def test_a_block_stops_the_tool_and_the_next_hook_is_not_asked(load_hook: LoadHook) -> None:
     """The text is the reason and names the hook; `after_tool_call` says it was blocked and why."""
     first = await load_hook(
@@ -138,7 +135,6 @@ async def test_a_block_stops_the_tool_and_the_next_hook_is_not_asked(load_hook: 
     assert not recorded.errors
 
 
-@pytest.mark.behaviour("T3")
 @pytest.mark.parametrize("answer", [Block(), Block(""), {"block": True}, {"block": True, "reason": ""}])
 async def test_a_block_without_a_reason_has_a_default_text(answer: object) -> None:
     """It still names the hook."""
@@ -146,7 +142,6 @@ async def test_a_block_without_a_reason_has_a_default_text(answer: object) -> No
     assert text == f"{DEFAULT_REASON} (hook.py)"
 
 
-@pytest.mark.behaviour("T4")
 async def test_a_false_block_is_no_opinion_whatever_its_reason() -> None:
     """The next hook's block counts."""
     text = await blocked_by(
@@ -156,7 +151,6 @@ async def test_a_false_block_is_no_opinion_whatever_its_reason() -> None:
     assert text == "not fine (b.py)"
 
 
-@pytest.mark.behaviour("T5")
 @pytest.mark.parametrize("event", ["tool_call", "before_tool_call"])
 async def test_a_raising_tool_call_handler_blocks_the_tool(event: str) -> None:
     """The text says which hook failed, and listeners are told."""
@@ -168,7 +162,6 @@ async def test_a_raising_tool_call_handler_blocks_the_tool(event: str) -> None:
     assert [(error.hook_path, error.event, error.outcome) for error in errors] == [("hook.py", event, "blocked")]
 
 
-@pytest.mark.behaviour("T6")
 @pytest.mark.parametrize(
     "answer",
     [True, "yes", 1, [], {"blok": True}, {"block": "yes"}, {"reason": "x"}, {1: 2}, {"params": {}}, Rewrite({})],
@@ -181,7 +174,6 @@ async def test_an_answer_of_the_wrong_shape_blocks_and_the_text_shows_the_right_
     assert 'return Block("why") or {"block": True, "reason": "why"}' in text.replace("handlers return", "return")
 
 
-@pytest.mark.behaviour("T7")
 @pytest.mark.parametrize(
     "mutate",
     [
@@ -211,7 +203,6 @@ async def test_a_handler_that_changes_its_event_in_place_fails(mutate: Callable[
 # ---- rewrites --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("T8")
 async def test_everyone_after_a_rewrite_sees_the_rewritten_input() -> None:
     """The next rewriter, the gates, the dialog, the tool and the observers."""
     seen: dict[str, object] = {}
@@ -237,7 +228,6 @@ async def test_everyone_after_a_rewrite_sees_the_rewritten_input() -> None:
     assert not recorded.errors
 
 
-@pytest.mark.behaviour("T9")
 @pytest.mark.parametrize("priority", [-1000, 0, 1000])
 async def test_no_rewriter_slips_past_a_gate_whatever_its_priority(priority: int) -> None:
     """Judging comes after all rewriting."""
@@ -259,7 +249,6 @@ async def test_no_rewriter_slips_past_a_gate_whatever_its_priority(priority: int
     assert text == "destructive (hook.py)"
 
 
-@pytest.mark.behaviour("T10")
 async def test_a_rewrite_that_breaks_the_schema_blocks_and_names_the_rewriter() -> None:
     """The gates are not asked about it."""
     seen: list[str] = []
@@ -307,7 +296,6 @@ def asking() -> list[LoadedHook]:
     ]
 
 
-@pytest.mark.behaviour("T23")
 async def test_all_asks_of_a_call_become_one_question() -> None:
     """The question shows the call and every reason; "yes" runs the call."""
     ui = ScriptedUI(True)
@@ -324,7 +312,6 @@ async def test_all_asks_of_a_call_become_one_question() -> None:
     assert not recorded.errors
 
 
-@pytest.mark.behaviour("T23")
 @pytest.mark.parametrize("answer", [False, None, "yes", 1])
 async def test_anything_but_yes_blocks(answer: object) -> None:
     """Also an answer that merely looks like a yes."""
@@ -336,13 +323,11 @@ async def test_anything_but_yes_blocks(answer: object) -> None:
     assert await blocked_by(*asking(), ui=OddUI()) == "Odd; Risky: the user said no (asked by a.py, b.py, c.py)"
 
 
-@pytest.mark.behaviour("T23")
 async def test_with_nobody_there_an_ask_blocks() -> None:
     """The text says so, and not that somebody refused."""
     assert await blocked_by(*asking()) == "Odd; Risky: no person is here to answer (asked by a.py, b.py, c.py)"
 
 
-@pytest.mark.behaviour("T23")
 async def test_a_block_counts_more_than_an_ask_and_nobody_is_bothered() -> None:
     """A question that could not change anything is not put."""
     ui = ScriptedUI()
@@ -357,7 +342,6 @@ async def test_a_broken_ui_counts_as_no_answer() -> None:
     assert "could not be shown: AssertionError" in text
 
 
-@pytest.mark.behaviour("T11")
 async def test_a_gate_may_wait_ten_minutes_for_an_answer() -> None:
     """Also when `tool_call` has a deadline: the clock stands while the dialog is open."""
 
@@ -407,7 +391,6 @@ async def test_a_dialog_of_a_wrapped_tools_gate_stops_the_clock_of_the_handler_t
 # ---- aborts ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("T12")
 @pytest.mark.parametrize("where", ["dialog of a gate", "one question", "queue"])
 async def test_an_abort_ends_a_call_that_is_being_judged_at_once(where: str) -> None:
     """The tool does not run, and observers hear of it."""
@@ -441,7 +424,6 @@ async def test_an_abort_ends_a_call_that_is_being_judged_at_once(where: str) -> 
     assert not recorded.errors
 
 
-@pytest.mark.behaviour("T24", "T18")
 @pytest.mark.parametrize("where", ["tool", "tool_result handler"])
 async def test_an_abort_while_the_tool_runs_still_fires_after_tool_call(where: str) -> None:
     """With `error="aborted"`; the observers may take a moment although the task is being cancelled."""
@@ -476,7 +458,6 @@ async def test_an_abort_while_the_tool_runs_still_fires_after_tool_call(where: s
     assert not recorded.errors
 
 
-@pytest.mark.behaviour("T24")
 async def test_observers_of_an_abort_cannot_hold_it_up_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """They have two seconds."""
     monkeypatch.setattr("agent_hooks.pipeline.order.ABORT_GRACE", 0.02)
@@ -517,7 +498,6 @@ async def test_a_native_cancel_of_the_task_aborts_the_tool() -> None:
     assert recorded.of("after_tool_call")[0].error == "aborted"
 
 
-@pytest.mark.behaviour("KC2")
 @pytest.mark.parametrize("event_name", ["before_tool_call", "tool_call"])
 async def test_the_tool_does_not_run_when_a_handler_swallows_the_cancellation_of_the_call(event_name: str) -> None:
     """The tool acts before its first checkpoint, at which trio would deliver the cancellation again."""
@@ -624,7 +604,6 @@ async def test_an_abort_of_a_tool_with_a_plain_trio_nursery_is_an_abort() -> Non
 # ---- results ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("T13")
 async def test_results_are_changed_field_by_field_in_a_chain() -> None:
     """A sets the content, B sees that and sets the details; both count."""
     seen: list[str] = []
@@ -642,7 +621,6 @@ async def test_results_are_changed_field_by_field_in_a_chain() -> None:
     assert seen == ["from a"]
 
 
-@pytest.mark.behaviour("T14")
 @pytest.mark.parametrize(
     ("answer", "details"),
     [
@@ -659,7 +637,6 @@ async def test_details_are_kept_unless_they_are_cleared(answer: object, details:
     assert (output.text, output.details) == ("x", details)
 
 
-@pytest.mark.behaviour("T15")
 @pytest.mark.parametrize("fails", [False, True])
 async def test_an_answer_can_flip_is_error_both_ways(fails: bool) -> None:
     """The hook's `is_error` counts, for the agent and for observers."""
@@ -676,7 +653,6 @@ async def test_an_answer_can_flip_is_error_both_ways(fails: bool) -> None:
     assert recorded.of("after_tool_call")[0].error == (None if fails else "text")
 
 
-@pytest.mark.behaviour("T16")
 async def test_a_failing_tool_result_handler_leaves_the_result_so_far() -> None:
     """One that raises, one that answers nonsense, one that is late."""
 
@@ -700,7 +676,6 @@ async def test_a_failing_tool_result_handler_leaves_the_result_so_far() -> None:
     assert recorded.errors[-1].error == "timed out after 0.02 s"
 
 
-@pytest.mark.behaviour("T17")
 @pytest.mark.parametrize("exc", [ValueError("boom"), SystemExit(2), asyncio.CancelledError(), StopAsyncIteration()])
 async def test_a_raising_tool_is_an_error_result(exc: BaseException) -> None:
     """`tool_result` handlers see it with `is_error` and may change it; the agent gets a result, not an exception."""
@@ -764,7 +739,6 @@ async def test_after_tool_call_tells_result_error_and_duration() -> None:
     assert good.duration_ms > 0
 
 
-@pytest.mark.behaviour("T18")
 async def test_progress_reaches_whoever_called() -> None:
     """`on_update` is handed through, with and without hooks."""
 
@@ -784,7 +758,6 @@ async def test_progress_reaches_whoever_called() -> None:
 # ---- several calls ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("T19", "D19")
 async def test_calls_of_one_turn_are_judged_in_order_and_run_in_parallel() -> None:
     """The second call is judged when the first dialog is answered; then both run at once, each with its own result."""
     seen: list[str] = []
@@ -837,7 +810,6 @@ async def test_a_host_judges_first_and_runs_later() -> None:
     assert len(bare.inputs) == 1
 
 
-@pytest.mark.behaviour("T20")
 @pytest.mark.parametrize("only_inner", [False, True])
 async def test_a_tool_that_calls_another_passes_the_hooks_with_its_own_id_as_the_parent(only_inner: bool) -> None:
     """Also without a listener to the outer tool."""
@@ -861,7 +833,6 @@ async def test_a_tool_that_calls_another_passes_the_hooks_with_its_own_id_as_the
     assert seen[-1] == ("alone", None)
 
 
-@pytest.mark.behaviour("D21")
 @pytest.mark.parametrize("threaded", [False, True])
 async def test_a_wrapped_tool_called_by_a_gate_is_no_deadlock(threaded: bool) -> None:
     """Its call is judged at once, although judging queues."""

@@ -58,7 +58,6 @@ pytestmark = pytest.mark.anyio
 # ---- a call ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("R8")
 async def test_a_call_has_a_decision_before_the_tool_and_a_result_after_it(recorded: Recorded) -> None:
     """Both bear the same id, also where no handler objects, and when the tool runs only the decision is there."""
     seen: list[int] = []
@@ -81,7 +80,6 @@ async def test_a_call_has_a_decision_before_the_tool_and_a_result_after_it(recor
     assert read_heads(str(recorded.directory)).popitem()[1].lines == 2
 
 
-@pytest.mark.behaviour("R12")
 async def test_an_embedded_runner_writes_no_records_unless_asked(tmp_path: Path, home: Path) -> None:
     """Nothing appears in the home."""
     async with HookRunner([], cwd=str(tmp_path)) as runner:
@@ -89,7 +87,6 @@ async def test_an_embedded_runner_writes_no_records_unless_asked(tmp_path: Path,
     assert list(home.iterdir()) == []
 
 
-@pytest.mark.behaviour("R8")
 async def test_each_step_of_a_call_is_in_its_lines(recorded: Recorded) -> None:
     """Handlers, interceptors, transformers and guards, in order, silent or not; rewrites are patches."""
 
@@ -149,7 +146,6 @@ async def test_each_step_of_a_call_is_in_its_lines(recorded: Recorded) -> None:
     assert [step.at for step in decision.steps] == sorted(step.at for step in decision.steps)
 
 
-@pytest.mark.behaviour("R8")
 async def test_a_blocked_call_has_both_lines(recorded: Recorded) -> None:
     """The decision names the blocker, its reason and its rule, and no later step; the result says `blocked`."""
 
@@ -289,7 +285,6 @@ async def test_a_filter_of_a_result_is_a_step(recorded: Recorded) -> None:
     assert found == [("filter", "cut", "replace", "continued"), ("filter", "bad", "failed", "continued")]
 
 
-@pytest.mark.behaviour("R8")
 async def test_an_aborted_call_has_a_result(recorded: Recorded) -> None:
     """While the tool runs, and while a gate judges."""
 
@@ -373,7 +368,6 @@ async def test_a_call_from_a_handlers_thread_is_recorded(recorded: Recorded) -> 
 # ---- questions -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("R9")
 @pytest.mark.parametrize(("answer", "reply", "verdict"), [(True, "yes", "allow"), (False, "no", "block")])
 async def test_a_question_and_its_answer_have_a_line_each(
     recorded: Recorded, answer: bool, reply: str, verdict: str
@@ -404,7 +398,6 @@ async def test_a_question_that_cannot_be_shown_or_is_left_is_recorded(recorded: 
     assert sorted(line.verdict for line in recorded.lines(Decision)) == ["aborted", "block"]
 
 
-@pytest.mark.behaviour("R9")
 async def test_a_handlers_own_dialogs_are_recorded(recorded: Recorded) -> None:
     """Each has a number; a text is redacted."""
 
@@ -453,7 +446,6 @@ async def test_permission_ask_is_a_step_that_settles_the_question(recorded: Reco
     assert recorded.line(Decision).verdict == "allow"
 
 
-@pytest.mark.behaviour("R12")
 async def test_required_records_that_cannot_be_written_block_the_call(recorded: Recorded) -> None:
     """A file stands in the place of the directory; a call that is blocked anyway keeps its reason."""
     recorded.directory.write_text("")
@@ -494,7 +486,6 @@ async def test_a_result_callback_is_called_after_the_result_is_recorded(recorded
     assert seen == [1]
 
 
-@pytest.mark.behaviour("R11")
 async def test_a_question_that_is_handed_over_has_no_answer_yet(recorded: Recorded) -> None:
     """Another agent asks it, and its later events tell the answer: the tool ran."""
     ui = BridgeUI()
@@ -522,7 +513,6 @@ def as_schema_has_it(line: bytes) -> bool:
     return all(again.get(name, value) == value for name, value in found.items() if name != "steps")
 
 
-@pytest.mark.behaviour("R8")
 @pytest.mark.parametrize("answer", [None, Block("no", rule="r", remedy="do"), Rewrite({"command": "\ud800"})])
 @pytest.mark.parametrize("command", ["ls", "\ud800 ghp_" + "a1B2" * 9, "ü" * 20_000])
 async def test_the_lines_of_a_call_are_as_the_schema_has_them(recorded: Recorded, answer: Any, command: str) -> None:

@@ -15,7 +15,6 @@ from agent_hooks.pipeline.risks import risk_of
 pytestmark = pytest.mark.anyio
 
 
-@pytest.mark.behaviour("QS8")
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 @pytest.mark.parametrize(
     ("command", "risk"),
@@ -53,7 +52,6 @@ async def test_the_risk_of_a_call_is_one_plain_line(project: Path, command: str,
     assert await risk_of(effects_of("bash", {"command": command}, cwd=project), str(project)) == risk
 
 
-@pytest.mark.behaviour("QS8")
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_without_git_the_files_whose_changes_are_lost_are_not_counted(
     project: Path, monkeypatch: pytest.MonkeyPatch
@@ -67,7 +65,6 @@ async def test_without_git_the_files_whose_changes_are_lost_are_not_counted(
     assert await risk_of(effects, str(project)) == "discards uncommitted changes"
 
 
-@pytest.mark.behaviour("QS8")
 @pytest.mark.parametrize(
     ("tool", "given", "diff"),
     [
@@ -89,7 +86,6 @@ def test_an_edit_that_cannot_be_shown_has_no_diff(project: Path, tool: str, give
     assert diff_of(tool, given, str(project)) == diff
 
 
-@pytest.mark.behaviour("QS8")
 def test_a_file_on_a_mount_that_may_not_answer_is_not_read(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A question must not wait for a network; the mount that the call works in answers."""
     share = project / "share"
@@ -106,7 +102,6 @@ def test_a_file_on_a_mount_that_may_not_answer_is_not_read(project: Path, monkey
     assert diff_of("write", {"path": "a", "content": "two\n"}, str(share)).endswith("-one\n+two")
 
 
-@pytest.mark.behaviour("QS8")
 @pytest.mark.parametrize("old", ["f4", "f1\nf2", "f0", "f19", "4\nf5\nf6"])
 def test_an_edit_is_shown_with_the_lines_around_it_and_their_numbers(project: Path, old: str) -> None:
     """As the diff of the whole file would be; an old text that is there twice, or not, is shown alone."""

@@ -33,7 +33,6 @@ async def turns(repo: Path) -> list[tuple[str, tuple[str, ...]]]:
     return [(turn.work.prompt, turn.paths) for turn in reversed(await checkpoints.turns(repo))]
 
 
-@pytest.mark.behaviour("UN4")
 @pytest.mark.parametrize(
     ("tool", "input", "changes"),
     [
@@ -61,7 +60,6 @@ async def test_a_call_that_writes_or_deletes_or_is_not_known_needs_a_checkpoint(
     assert changes_files(new_call(found, "1", input, runner=HookRunner([], cwd=project))) is changes
 
 
-@pytest.mark.behaviour("UN4")
 async def test_a_call_whose_effects_cannot_be_found_needs_a_checkpoint(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -80,7 +78,6 @@ async def test_a_call_whose_effects_cannot_be_found_needs_a_checkpoint(
 # ---- turns -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("UN5")
 async def test_a_prompt_ends_a_turn_that_had_no_end_and_a_long_one_is_cut(repo: Path) -> None:
     """Its files are those of the turn before, and the list shows the beginning of a prompt in one line."""
     agent = Agent(repo)
@@ -91,7 +88,6 @@ async def test_a_prompt_ends_a_turn_that_had_no_end_and_a_long_one_is_cut(repo: 
     assert session_note("one") is None
 
 
-@pytest.mark.behaviour("UN14")
 async def test_each_response_that_changed_files_is_a_turn_of_the_same_prompt(repo: Path) -> None:
     """A response of reads is none."""
     agent = Agent(repo)
@@ -110,7 +106,6 @@ async def test_each_response_that_changed_files_is_a_turn_of_the_same_prompt(rep
     assert session_note("one") is None
 
 
-@pytest.mark.behaviour("UN5")
 async def test_a_call_without_a_prompt_begins_a_turn(repo: Path) -> None:
     """An agent may not report its prompts; a sub-agent's prompt begins no turn, and its calls belong to the session's."""
     agent = Agent(repo)
@@ -126,7 +121,6 @@ async def test_a_call_without_a_prompt_begins_a_turn(repo: Path) -> None:
     assert await turns(repo) == [("", ("one", "two"))]
 
 
-@pytest.mark.behaviour("UN9")
 async def test_calls_at_the_same_time_are_marked_while_another_turn_goes_on(repo: Path) -> None:
     """Without another turn, the note counts the calls that run, and no tree is saved."""
     one, two = Agent(repo, "one"), Agent(repo, "two")
@@ -143,7 +137,6 @@ async def test_calls_at_the_same_time_are_marked_while_another_turn_goes_on(repo
     assert [paths for _, paths in await turns(repo)] == [("more", "one"), ("two",)]
 
 
-@pytest.mark.behaviour("UN5")
 async def test_the_trial_of_an_installation_saves_nothing(repo: Path) -> None:
     """`doctor` sends an event of its own through the bridge."""
     agent = Agent(repo, TRIAL)
@@ -151,7 +144,6 @@ async def test_the_trial_of_an_installation_saves_nothing(repo: Path) -> None:
     assert not Path(store_of(str(repo))).exists()
 
 
-@pytest.mark.behaviour("UN12")
 async def test_where_checkpoints_end_no_turn_is_kept_any_more(repo: Path) -> None:
     """The settings may change in the middle of a run."""
     agent = Agent(repo)
@@ -165,7 +157,6 @@ async def test_where_checkpoints_end_no_turn_is_kept_any_more(repo: Path) -> Non
     assert await turns(repo) == [("do more", ("two",))]
 
 
-@pytest.mark.behaviour("UN10")
 async def test_a_fault_in_a_checkpoint_warns_once_and_the_calls_go_on(
     repo: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -188,7 +179,6 @@ async def test_a_fault_in_a_checkpoint_warns_once_and_the_calls_go_on(
     assert await turns(repo) == [("three", ("four",))]
 
 
-@pytest.mark.behaviour("UN5")
 async def test_a_turn_in_two_working_trees_saves_each_before_its_first_change(repo: Path, tmp_path: Path) -> None:
     """The directory of an agent may change in the middle of a turn."""
     other = tmp_path / "other"

@@ -35,7 +35,6 @@ TOKEN = "ghp_" + "0123456789" * 4
 NOW = {"timestamp": 0, "provider": "p", "model": "m"}
 
 
-@pytest.mark.behaviour("AN1")
 async def test_a_stop_is_a_block_first() -> None:
     """The tool does not run, the model reads that the run ends, and observers read the reason."""
     runner, _ = runner_of(hook_on("tool_call", lambda event, ctx: Stop("the budget is spent"), inline=True))
@@ -56,7 +55,6 @@ async def test_a_stop_is_a_block_first() -> None:
     assert len(stops) == 1
 
 
-@pytest.mark.behaviour("AN1")
 async def test_a_program_that_knows_only_blocks_blocks() -> None:
     """The answer to the event is a `Block` too."""
     runner, _ = runner_of(hook_on("tool_call", lambda event, ctx: {"stop": "enough"}, inline=True))
@@ -65,7 +63,6 @@ async def test_a_program_that_knows_only_blocks_blocks() -> None:
     assert answer == Stop("enough", "hook.py", "hook")
 
 
-@pytest.mark.behaviour("AN2")
 async def test_a_stop_beats_questions_and_rewrites() -> None:
     """No person is asked, and no rewritten call runs, whichever comes first."""
 
@@ -83,7 +80,6 @@ async def test_a_stop_beats_questions_and_rewrites() -> None:
     assert (ui.asked, tool.inputs) == ([], [])
 
 
-@pytest.mark.behaviour("AN2")
 @pytest.mark.parametrize(
     "answer",
     [
@@ -100,14 +96,12 @@ async def test_a_stop_in_the_mapping_form_beats_what_stands_beside_it(answer: An
     assert found == Stop("enough", "hook.py", "hook")
 
 
-@pytest.mark.behaviour("AN3")
 async def test_a_stop_without_a_reason_has_one() -> None:
     """The text names the hook."""
     runner, _ = runner_of(hook_on("tool_call", lambda event, ctx: Stop(), inline=True))
     assert (await call_tool(runner, "bash", {})).text == "the run was stopped: stopped by a hook (hook.py)"
 
 
-@pytest.mark.behaviour("AN3")
 @pytest.mark.parametrize("answer", [{"stop": True}, {"stop": 1}, {"stop": "x", "blok": True}])
 async def test_a_wrong_stop_blocks(answer: Any) -> None:
     """A mistake in a gate's answer lets no call through."""
@@ -117,7 +111,6 @@ async def test_a_wrong_stop_blocks(answer: Any) -> None:
     assert [error.outcome for error in errors] == ["blocked"]
 
 
-@pytest.mark.behaviour("AN4")
 async def test_a_stop_from_a_result_keeps_the_result_and_calls_the_later_handlers() -> None:
     """A handler that hides something in the result comes after the stop, and works."""
 
@@ -134,7 +127,6 @@ async def test_a_stop_from_a_result_keeps_the_result_and_calls_the_later_handler
     assert [stop.reason for stop in stops] == ["that was the last one"]
 
 
-@pytest.mark.behaviour("AN4")
 async def test_the_first_stop_of_a_turn_counts_and_all_handlers_get_the_event() -> None:
     """A turn's end is no gate: no handler is left out."""
     seen: list[int] = []
@@ -156,7 +148,6 @@ async def test_the_first_stop_of_a_turn_counts_and_all_handlers_get_the_event() 
     assert (answer.reason, seen) == ("one", [1, 2])
 
 
-@pytest.mark.behaviour("AN5")
 async def test_added_texts_come_below_the_result_which_stays() -> None:
     """Content, details and status are those of the tool; each text is a block of its own, in the order of the hooks."""
     one = hook_on("tool_result", lambda event, ctx: AddContext("one"), inline=True)
@@ -168,7 +159,6 @@ async def test_added_texts_come_below_the_result_which_stays() -> None:
     assert (output.details, output.is_error) == ({"exit": 3}, True)
 
 
-@pytest.mark.behaviour("AN5")
 async def test_a_replacement_keeps_added_texts_and_no_handler_takes_them_for_the_result() -> None:
     """`Replace` changes the result only, before and after a text was added."""
     seen: list[str] = []
@@ -188,7 +178,6 @@ async def test_a_replacement_keeps_added_texts_and_no_handler_takes_them_for_the
     assert seen == ["long"]
 
 
-@pytest.mark.behaviour("AN5")
 async def test_the_answer_to_a_result_is_one_replace() -> None:
     """A program that emits the event itself reads the texts and the stop in it."""
 
@@ -202,7 +191,6 @@ async def test_the_answer_to_a_result_is_one_replace() -> None:
     assert answer.changes() == {}
 
 
-@pytest.mark.behaviour("AN6")
 async def test_only_the_runner_sets_the_combined_fields() -> None:
     """A handler's `Replace` with a stop or texts of its own has none."""
     forged = Replace(content="x", context=(AddContext("y"),), stop=Stop("z"))
@@ -219,7 +207,6 @@ class OwnBlock(Block, frozen=True, kw_only=True):
     ticket: int
 
 
-@pytest.mark.behaviour("AN3")
 async def test_a_hooks_own_kind_of_block_blocks_with_its_reason() -> None:
     """Its other fields are dropped."""
     runner, errors = runner_of(hook_on("tool_call", lambda event, ctx: OwnBlock("not now", ticket=7), inline=True))
@@ -228,7 +215,6 @@ async def test_a_hooks_own_kind_of_block_blocks_with_its_reason() -> None:
     assert errors == []
 
 
-@pytest.mark.behaviour("AN6")
 async def test_secrets_in_the_texts_are_hidden() -> None:
     """A hook that quotes a token gives the model a mark."""
 
@@ -246,7 +232,6 @@ async def test_secrets_in_the_texts_are_hidden() -> None:
     assert TOKEN not in str(stops[0])
 
 
-@pytest.mark.behaviour("AN6")
 @pytest.mark.parametrize("text", ["", "  \n", 3, None])
 def test_a_text_needs_words(text: Any) -> None:
     """A blank text, or no text, is a mistake."""
@@ -254,7 +239,6 @@ def test_a_text_needs_words(text: Any) -> None:
         AddContext(text)
 
 
-@pytest.mark.behaviour("AN6")
 def test_a_long_or_odd_text_is_made_fit_to_send() -> None:
     """Half of a surrogate pair becomes a question mark, and the middle of a long text is cut."""
     assert AddContext("half \ud800").text == "half ?"
@@ -263,7 +247,6 @@ def test_a_long_or_odd_text_is_made_fit_to_send() -> None:
         Stop(3)  # type: ignore[arg-type]  # the mistake
 
 
-@pytest.mark.behaviour("AN7")
 @pytest.mark.parametrize(
     ("event", "answer"),
     [("tool_call", AddContext("x")), ("turn_end", AddContext("x")), ("agent_start", Stop("x")), ("agent_end", Stop())],
@@ -284,7 +267,6 @@ async def test_an_answer_at_the_wrong_event_is_reported(event: str, answer: Any)
     assert f"{event} handlers return" in errors[0].error
 
 
-@pytest.mark.behaviour("AN5")
 async def test_a_wrapped_tool_returns_the_texts_too() -> None:
     """A program with its own agent loop shows its model the output as it is."""
     runner, _ = runner_of(hook_on("tool_result", lambda event, ctx: AddContext("note"), inline=True))

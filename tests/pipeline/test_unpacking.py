@@ -120,7 +120,6 @@ def answer(place: Path, command: str, **facts: object) -> str:
     return "block" if isinstance(found, Block) else "ask" if found else "pass"
 
 
-@pytest.mark.behaviour("G11")
 @pytest.mark.parametrize(("command", "expected"), ROWS)
 def test_what_would_be_unpacked_over_hooks_is_stopped_before(place: Path, command: str, expected: str) -> None:
     """A list without hooks passes; where no list can be had, the person is asked."""

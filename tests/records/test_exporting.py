@@ -49,7 +49,6 @@ def export(recorded: Recorded, endpoint: Endpoint) -> Exported:
     return export_files(directory, record_files(directory), exporter, endpoint=endpoint.url)
 
 
-@pytest.mark.behaviour("O1")
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_all_files_are_sent_in_batches_with_the_head_of_each(
     recorded: Recorded, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
@@ -72,7 +71,6 @@ async def test_all_files_are_sent_in_batches_with_the_head_of_each(
     assert heads == set(written)
 
 
-@pytest.mark.behaviour("O1")
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_a_session_that_was_forgotten_is_sent_as_its_tombstone(recorded: Recorded, endpoint: Endpoint) -> None:
     """The endpoint learns which file is gone, and that a person forgot it."""
@@ -86,7 +84,6 @@ async def test_a_session_that_was_forgotten_is_sent_as_its_tombstone(recorded: R
     assert (tombstone["why"], [each["file"] for each in tombstone["files"]]) == ("forget", [gone.file])
 
 
-@pytest.mark.behaviour("O4")
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_the_first_batch_that_is_refused_ends_the_export_with_the_number_that_was_sent(
     recorded: Recorded, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
@@ -109,7 +106,6 @@ async def test_the_first_batch_that_is_refused_ends_the_export_with_the_number_t
         export(recorded, endpoint)
 
 
-@pytest.mark.behaviour("O7")
 def test_without_the_sdk_the_error_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """The package is looked for, and not imported."""
     assert is_installed()
@@ -123,7 +119,6 @@ def test_without_the_sdk_the_error_names_the_command_that_installs_it(monkeypatc
                 make_exporter(OtlpSettings(endpoint="http://127.0.0.1:1"))
 
 
-@pytest.mark.behaviour("O7")
 def test_an_sdk_that_cannot_be_imported_is_an_error_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another version of it may lack a module."""
     monkeypatch.delitem(sys.modules, "agent_hooks.records.otlp_exporter", raising=False)

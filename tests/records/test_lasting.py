@@ -63,7 +63,6 @@ def write(writer: ChainWriter, text: str = "a", *, required: bool = False) -> No
 # ---- records that are required ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("R4")
 @pytest.mark.parametrize("required", [False, True])
 @pytest.mark.parametrize("spoil", [lambda key: key.write_text("short"), lambda key: key.mkdir()])
 async def test_without_a_key_no_call_runs_where_records_are_required(
@@ -85,7 +84,6 @@ async def test_without_a_key_no_call_runs_where_records_are_required(
     )
 
 
-@pytest.mark.behaviour("R4")
 async def test_a_directory_that_was_removed_is_made_again_before_a_required_decision(tmp_path: Path) -> None:
     """The lines that went with it are noted as lost; where no directory can be made, the call does not run."""
     directory = tmp_path / "records"
@@ -103,7 +101,6 @@ async def test_a_directory_that_was_removed_is_made_again_before_a_required_deci
     runner.end_records()
 
 
-@pytest.mark.behaviour("R4")
 def test_a_file_that_was_removed_is_left_at_the_next_head(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where records are not required."""
     writer = ChainWriter(str(tmp_path / "records"), "s")
@@ -120,7 +117,6 @@ def test_a_file_that_was_removed_is_left_at_the_next_head(tmp_path: Path, monkey
     assert prompt.text == "c"
 
 
-@pytest.mark.behaviour("R4")
 async def test_lines_that_were_lost_before_a_file_could_be_made_are_noted(tmp_path: Path) -> None:
     """The reason says that the directory is none."""
     directory = tmp_path / "records"
@@ -180,7 +176,6 @@ FORK = """
 """
 
 
-@pytest.mark.behaviour("R2")
 def test_a_child_of_a_fork_writes_while_a_thread_of_its_parent_was_writing(tmp_path: Path) -> None:
     """The lock of that thread is not inherited."""
     code = dedent(FORK)
@@ -228,7 +223,6 @@ async def test_many_sessions_wait_only_once_for_a_busy_index(tmp_path: Path) -> 
     assert time.monotonic() - began < 0.5 * 6
 
 
-@pytest.mark.behaviour("R6")
 def test_a_new_file_is_locked_although_another_process_asks_for_its_writer(tmp_path: Path) -> None:
     """The question does not keep the lock for itself, so that no later pruning takes the file for an old one."""
     real, asked = os.open, []
@@ -269,7 +263,6 @@ async def test_a_server_keeps_the_sessions_that_are_in_use(tmp_path: Path) -> No
 # ---- secrets in names, and values of any kind ------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("R7")
 async def test_names_with_a_secret_reach_no_record_and_no_file_name(tmp_path: Path) -> None:
     """A session id with a secret becomes a digest."""
     runner, _ = runner_of(tmp_path, session_id=f"sess-{TOKEN}")
@@ -283,7 +276,6 @@ async def test_names_with_a_secret_reach_no_record_and_no_file_name(tmp_path: Pa
     assert lines(tmp_path / "records")[0].session.startswith("session-")
 
 
-@pytest.mark.behaviour("R9")
 async def test_a_dialog_with_an_odd_title_fails_at_its_call_as_it_does_without_records(tmp_path: Path) -> None:
     """The gate blocks the call, and the reason names the argument."""
 
@@ -302,7 +294,6 @@ async def test_a_dialog_with_an_odd_title_fails_at_its_call_as_it_does_without_r
 # ---- long lines, many files ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("R21")
 def test_a_line_that_no_writer_wrote_is_not_read_into_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is damage, and the lines behind it are read."""
     monkeypatch.setattr(reading, "LONGEST", 1000)
@@ -324,7 +315,6 @@ def test_a_line_without_a_head_is_refused(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.behaviour("R6")
 def test_a_pruning_between_two_calls_is_short_and_goes_on_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -146,7 +146,6 @@ def check_logs(endpoint: Endpoint, home: Path) -> None:
     assert of_call == {span.span_id for span in endpoint.spans if span.name == "execute_tool bash"}
 
 
-@pytest.mark.behaviour("O1")
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_record_files_become_a_trace_and_logs_without_any_input(tmp_path: Path, endpoint: Endpoint) -> None:
     """Each call is a span below the agent's, each step an event, each line a log; no text of a model or hook leaves."""
@@ -159,7 +158,6 @@ async def test_record_files_become_a_trace_and_logs_without_any_input(tmp_path: 
     assert SECRET_WORDS.encode() not in b"".join(endpoint.bodies)
 
 
-@pytest.mark.behaviour("O1")
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_the_same_record_exported_twice_is_the_same_span(tmp_path: Path, endpoint: Endpoint) -> None:
     """The ids come from the records, so a store of traces can join the two."""
@@ -170,7 +168,6 @@ async def test_the_same_record_exported_twice_is_the_same_span(tmp_path: Path, e
     assert endpoint.spans[:half] == endpoint.spans[half:]
 
 
-@pytest.mark.behaviour("O2")
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_inputs_are_exported_when_a_person_asks_for_them(tmp_path: Path, endpoint: Endpoint) -> None:
     """With --inputs, the span has the arguments and the reason."""
@@ -181,7 +178,6 @@ async def test_inputs_are_exported_when_a_person_asks_for_them(tmp_path: Path, e
     assert blocked["agent_hooks.reason"] == f"not stop {SECRET_WORDS}"
 
 
-@pytest.mark.behaviour("O2")
 def test_each_field_of_a_line_is_public_or_known_to_hold_text() -> None:
     """A field that is added stays out of the export until it is named as public; these are the private ones."""
     kinds = [lines.Step, *lines.AnyLine.__args__]
@@ -191,7 +187,6 @@ def test_each_field_of_a_line_is_public_or_known_to_hold_text() -> None:
     assert {"note": {"reason"}, "tombstone": {"files"}} == ALSO
 
 
-@pytest.mark.behaviour("O3")
 async def test_records_are_exported_while_they_are_written(tmp_path: Path, endpoint: Endpoint) -> None:
     """The end of the runner waits for the last batch."""
     await session_of(runner_of(tmp_path, OtlpSettings(endpoint=endpoint.url + "/", headers={"x-team": "a"})))
@@ -201,7 +196,6 @@ async def test_records_are_exported_while_they_are_written(tmp_path: Path, endpo
     assert {headers["x-team"] for headers in endpoint.headers} == {"a"}
 
 
-@pytest.mark.behaviour("O3")
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_the_halves_of_a_call_in_two_processes_are_one_span(tmp_path: Path, endpoint: Endpoint) -> None:
     """The span's id comes from the call, and the export from files joins the halves."""
@@ -246,7 +240,6 @@ def refusing_endpoint() -> Iterator[str]:
         yield f"http://127.0.0.1:{taken.getsockname()[1]}"
 
 
-@pytest.mark.behaviour("O4")
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 @pytest.mark.parametrize(("dead", "calls"), [(silent_endpoint, 1_200), (refusing_endpoint, 1_200)])
 async def test_a_dead_endpoint_delays_no_call_and_is_reported_once(
@@ -278,7 +271,6 @@ async def test_a_dead_endpoint_delays_no_call_and_is_reported_once(
     assert Path(path).read_bytes().count(b"\n") == 2 * calls
 
 
-@pytest.mark.behaviour("O4")
 def test_an_end_without_patience_leaves_the_last_batch_to_the_thread(tmp_path: Path) -> None:
     """A resident server goes on with its other sessions when one ends; its process waits at its own end."""
     with silent_endpoint() as url:
@@ -292,7 +284,6 @@ def test_an_end_without_patience_leaves_the_last_batch_to_the_thread(tmp_path: P
         assert time.perf_counter() - began < live_export.PATIENCE + 3
 
 
-@pytest.mark.behaviour("O4")
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_an_endpoint_that_refuses_or_redirects_is_named_with_its_answer(
     tmp_path: Path, endpoint: Endpoint
@@ -348,7 +339,6 @@ def hostile_variables(elsewhere: str) -> dict[str, str]:
     }
 
 
-@pytest.mark.behaviour("O5")
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_the_environment_does_not_lead_an_export_elsewhere(
     tmp_path: Path, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
@@ -372,7 +362,6 @@ async def test_the_environment_does_not_lead_an_export_elsewhere(
         assert headers["host"] in endpoint.url
 
 
-@pytest.mark.behaviour("O6")
 def test_only_the_persons_settings_name_an_endpoint(command: Command, home: Path, endpoint: Endpoint) -> None:
     """A project's section `records` does not count, and a run of the host exports to the person's endpoint."""
     with otlp_endpoint() as elsewhere:
@@ -394,7 +383,6 @@ def test_only_the_persons_settings_name_an_endpoint(command: Command, home: Path
     assert SECRET_WORDS.encode() not in b"".join(endpoint.bodies)
 
 
-@pytest.mark.behaviour("O8")
 def test_a_resident_server_exports_the_calls_of_another_agent(command: Command, home: Path, endpoint: Endpoint) -> None:
     """The spans bear the other agent's own ids; its environment does not count."""
     with otlp_endpoint() as elsewhere:
@@ -421,7 +409,6 @@ def test_a_resident_server_exports_the_calls_of_another_agent(command: Command, 
     assert SECRET_WORDS.encode() not in b"".join(endpoint.bodies)
 
 
-@pytest.mark.behaviour("O8")
 def test_a_process_of_one_event_leaves_the_export_to_the_command(
     command: Command, home: Path, endpoint: Endpoint
 ) -> None:
@@ -441,7 +428,6 @@ def use(home: Path, endpoint: Endpoint) -> None:
     (home / ".agent" / "settings.json").write_text(json.dumps(mine))
 
 
-@pytest.mark.behaviour("O6")
 @pytest.mark.parametrize(
     ("otlp", "problem"),
     [
@@ -464,7 +450,6 @@ def test_a_wrong_endpoint_is_an_error_that_names_the_key(
     assert problem in done.stderr
 
 
-@pytest.mark.behaviour("O6")
 def test_export_without_an_endpoint_names_the_option_and_the_setting(command: Command) -> None:
     """The command cannot guess where records should go."""
     done = command("records", "export", code=2)
@@ -475,7 +460,6 @@ def test_export_without_an_endpoint_names_the_option_and_the_setting(command: Co
 WITHOUT = "import sys; sys.modules['opentelemetry.sdk'] = None; sys.modules['opentelemetry'] = None"
 
 
-@pytest.mark.behaviour("O7")
 def test_without_the_extra_calls_go_on_and_an_error_names_the_remedy(
     command: Command, home: Path, endpoint: Endpoint
 ) -> None:
@@ -490,7 +474,6 @@ def test_without_the_extra_calls_go_on_and_an_error_names_the_remedy(
     assert not endpoint.bodies
 
 
-@pytest.mark.behaviour("O3")
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_a_child_of_a_fork_exports_by_a_thread_of_its_own(tmp_path: Path, endpoint: Endpoint) -> None:
     """Threads do not survive a fork."""
@@ -520,7 +503,6 @@ def test_ids_of_spans_are_fixed() -> None:
     assert f"{call_span_id('s1', 'c'):016x}" == sha256(b"call\0s1\0c")[:16]
 
 
-@pytest.mark.behaviour("O1")
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_a_head_that_was_exported_shows_that_a_file_was_rebuilt(
     tmp_path: Path, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch

@@ -55,7 +55,6 @@ def events_of(span: Span) -> list[tuple[str, float]]:
     return [(event.name.removeprefix("agent_hooks."), (event.time - AT) / 1_000_000) for event in span.events]
 
 
-@pytest.mark.behaviour("O1")
 def test_a_call_has_its_steps_its_question_and_its_answer_at_their_times() -> None:
     """The span begins with the request and ends with the result; the steps after the tool count from the decision."""
     call = spans_of(
@@ -81,7 +80,6 @@ def test_a_call_has_its_steps_its_question_and_its_answer_at_their_times() -> No
     assert "Sure?" not in repr(call)
 
 
-@pytest.mark.behaviour("O1")
 def test_a_call_of_a_sub_agent_or_of_another_call_is_below_it() -> None:
     """The span of a sub-agent is below that of the main agent."""
     spans = spans_of(
@@ -97,7 +95,6 @@ def test_a_call_of_a_sub_agent_or_of_another_call_is_below_it() -> None:
     assert spans["execute_tool sub"].parent == agent_span_id("s", "helper")
 
 
-@pytest.mark.behaviour("O1")
 @pytest.mark.parametrize(
     ("verdict", "status", "error"),
     [
@@ -117,7 +114,6 @@ def test_a_blocked_or_failed_call_has_the_status_error(verdict: Any, status: Any
     assert (span.error, span.attributes.get("error.type", "")) == (error, error)
 
 
-@pytest.mark.behaviour("O3")
 def test_a_half_that_comes_late_makes_no_second_span() -> None:
     """The observers of a finished call, or the answer to an old question, are logs only."""
     joiner = Joiner()
@@ -130,7 +126,6 @@ def test_a_half_that_comes_late_makes_no_second_span() -> None:
     assert [span.name for span in [*joiner.finished(), *joiner.rest()]] == ["invoke_agent agent-hooks"]
 
 
-@pytest.mark.behaviour("O3")
 def test_the_end_of_a_session_completes_its_spans() -> None:
     """A call without a result is incomplete; a handler's dialog outside of every call is an event of the agent."""
     joiner = Joiner(started=lambda session: AT - 5)
@@ -146,7 +141,6 @@ def test_the_end_of_a_session_completes_its_spans() -> None:
     assert joiner.rest() == []
 
 
-@pytest.mark.behaviour("O3")
 def test_calls_that_never_end_and_events_of_an_agent_are_bounded() -> None:
     """A resident server runs for days; the logs have everything."""
     joiner = Joiner()

@@ -34,7 +34,6 @@ def test_secrets_are_hidden_everywhere_in_a_value() -> None:
     assert not cut
 
 
-@pytest.mark.behaviour("R7")
 @pytest.mark.parametrize("before", [0, TEXT_LIMIT - 60, TEXT_LIMIT - 45, TEXT_LIMIT - 20, TEXT_LIMIT - 1, TEXT_LIMIT])
 def test_no_part_of_a_secret_is_left_at_the_cut(before: int) -> None:
     """A secret that crosses the limit is hidden whole."""
@@ -116,7 +115,6 @@ def test_a_patch_is_redacted_and_bounded() -> None:
 AWS = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
 
 
-@pytest.mark.behaviour("R7")
 @pytest.mark.parametrize(
     "value",
     [

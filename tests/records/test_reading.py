@@ -97,7 +97,6 @@ def test_the_lines_of_a_call_are_one_record(directory: Path) -> None:
     assert (prompt.is_call, prompt.notable, call.notable) == (False, False, True)
 
 
-@pytest.mark.behaviour("R20")
 def test_halves_in_files_of_different_processes_are_joined(directory: Path) -> None:
     """The files of one session are read together, in any order of its processes."""
     write(directory, (Result, {"id": "c", "tool": "bash", "status": "ok"}))
@@ -194,7 +193,6 @@ def test_the_newest_call_with_a_cause_is_found_first(directory: Path) -> None:
 # ---- bad input -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("R21")
 def test_damaged_lines_and_those_of_a_later_version_are_counted(directory: Path) -> None:
     """Half a line, zeros, another program's text and unknown kinds cost no other line."""
     path = write(directory, (Prompt, {"id": "1"}), (Prompt, {"id": "2"}))
@@ -259,7 +257,6 @@ _JSON = st.recursive(
 _KEYS = [field.encode_name for kind in (Decision, Result, Answer) for field in msgspec.structs.fields(kind)]
 
 
-@pytest.mark.behaviour("R21")
 @given(st.lists(st.binary() | st.sampled_from([b"\n", b"\0" * 9, b"[" * 9999]), max_size=5))
 def test_any_bytes_in_a_record_file_are_read(parts: list[bytes]) -> None:
     """No reader fails, whether the bytes stand in the files or in the index."""
@@ -288,7 +285,6 @@ def test_any_values_in_a_line_are_read(values: dict[str, Any], kind: str) -> Non
         verify(directory)
 
 
-@pytest.mark.behaviour("R22")
 def test_a_hundred_thousand_lines_are_read_as_a_stream(directory: Path) -> None:
     """Sessions are read one after another, so the memory is that of one session."""
     decision = {"id": "", "tool": "bash", "verdict": "pass", "input": {"command": "ls"}, "steps": BLOCK["steps"]}
@@ -325,7 +321,6 @@ def test_whole_files_have_no_problem(directory: Path) -> None:
     assert (report.files, report.lines, report.problems, report.notes) == (2, 71, [], [])
 
 
-@pytest.mark.behaviour("R23")
 def test_a_changed_line_is_named(directory: Path) -> None:
     """The first line that no longer follows the one before is the place."""
     path = write(directory, (Prompt, {"text": "one"}), (Prompt, {"text": "two"}), (Prompt, {"text": "three"}))
@@ -334,7 +329,6 @@ def test_a_changed_line_is_named(directory: Path) -> None:
     assert problem.startswith(f"{path.name}:3: does not follow the line before")
 
 
-@pytest.mark.behaviour("R23")
 def test_a_changed_last_line_is_named(directory: Path) -> None:
     """No line follows it, but the index has its hash."""
     path = write(directory, (Prompt, {"text": "one"}), (Prompt, {"text": "two"}))
@@ -343,7 +337,6 @@ def test_a_changed_last_line_is_named(directory: Path) -> None:
     assert problem.startswith(f"{path.name}:2: is not the line that the index knows")
 
 
-@pytest.mark.behaviour("R23")
 def test_a_cut_end_is_named(directory: Path) -> None:
     """The chain is whole, but the index knows more lines; a removed line and half a line are found too."""
     path = write(directory, (Prompt, {"text": "one"}), (Prompt, {"text": "two"}))
@@ -358,7 +351,6 @@ def test_a_cut_end_is_named(directory: Path) -> None:
     assert problem.startswith(f"{path.name}:0: the file ends here")
 
 
-@pytest.mark.behaviour("R23")
 def test_a_missing_file_is_named_and_a_forgotten_one_is_not(directory: Path) -> None:
     """A tombstone stands for a file that was removed on purpose."""
     path = write(directory, (Prompt, {"text": "one"}))
@@ -372,7 +364,6 @@ def test_a_missing_file_is_named_and_a_forgotten_one_is_not(directory: Path) -> 
     assert problem.startswith(f"{path.name}: is missing; the index knows 1 lines of it")
 
 
-@pytest.mark.behaviour("R23")
 def test_a_changed_or_missing_index_is_named(directory: Path) -> None:
     """The index is a chain too; without it nothing is proven."""
     write(directory, (Prompt, {"text": "one"}))
@@ -385,7 +376,6 @@ def test_a_changed_or_missing_index_is_named(directory: Path) -> None:
     ]
 
 
-@pytest.mark.behaviour("R24")
 def test_the_lines_after_the_last_head_are_called_unproven(directory: Path) -> None:
     """No head would differ if they were cut off; that is no problem of its own."""
     writer = ChainWriter(str(directory), "s")
@@ -413,7 +403,6 @@ def test_an_unfinished_line_is_noted(directory: Path) -> None:
     ]
 
 
-@pytest.mark.behaviour("R25")
 def test_a_head_that_was_kept_elsewhere_is_compared(directory: Path) -> None:
     """It finds a directory in which files, chain and index were made anew."""
     path = write(directory, (Prompt, {"text": "one"}))

@@ -35,7 +35,6 @@ def working(recorded: Recorded, repo: Path, session: str = "one") -> Agent:
     return Agent(repo, session, records=Records(home=str(recorded.home)))
 
 
-@pytest.mark.behaviour("LK15")
 async def test_the_calls_of_a_turn_have_its_id_and_its_end_has_the_files(recorded: Recorded, repo: Path) -> None:
     """A call before the first change too; the name of the checkpoint is that of the list."""
     agent = working(recorded, repo)
@@ -62,7 +61,6 @@ async def test_the_calls_of_a_turn_have_its_id_and_its_end_has_the_files(recorde
     assert saved.files == ("[redacted github-token]", "untracked")
 
 
-@pytest.mark.behaviour("LK15")
 async def test_a_call_outside_of_any_turn_has_no_id_of_one(recorded: Recorded, repo: Path) -> None:
     """Its prompt was not reported; a call that may change files begins a turn of its own, and the next call is in it."""
     agent = working(recorded, repo)
@@ -77,7 +75,6 @@ async def test_a_call_outside_of_any_turn_has_no_id_of_one(recorded: Recorded, r
     assert recorded.line(Turn).files == ("new",)
 
 
-@pytest.mark.behaviour("LK15")
 async def test_a_turn_whose_calls_changed_nothing_is_saved_without_files(recorded: Recorded, repo: Path) -> None:
     """The command has written, and the file is as before."""
     agent = working(recorded, repo)
@@ -88,7 +85,6 @@ async def test_a_turn_whose_calls_changed_nothing_is_saved_without_files(recorde
     assert saved.checkpoint
 
 
-@pytest.mark.behaviour("LK15")
 async def test_each_of_two_turns_at_one_time_has_its_own_files(recorded: Recorded, repo: Path) -> None:
     """An edit of the person between their calls belongs to none of them."""
     one, other = working(recorded, repo), working(recorded, repo, "two")
@@ -109,7 +105,6 @@ async def test_each_of_two_turns_at_one_time_has_its_own_files(recorded: Recorde
     }
 
 
-@pytest.mark.behaviour("LK15")
 async def test_of_many_files_the_first_are_named_and_the_rest_is_counted(recorded: Recorded, repo: Path) -> None:
     """A line of a record stays short."""
     agent = working(recorded, repo)
@@ -119,7 +114,6 @@ async def test_of_many_files_the_first_are_named_and_the_rest_is_counted(recorde
     assert (len(saved.files), saved.files[0], saved.files[-1], saved.more) == (200, "file-100", "file-299", 3)
 
 
-@pytest.mark.behaviour("LK15")
 async def test_a_turn_in_two_working_trees_has_a_line_for_each(recorded: Recorded, repo: Path, tmp_path: Path) -> None:
     """An agent may work in a worktree of git beside the first one."""
     other = tmp_path / "other"
@@ -138,7 +132,6 @@ async def test_a_turn_in_two_working_trees_has_a_line_for_each(recorded: Recorde
     assert len({line.turn_id for line in recorded.lines(Decision)}) == 1
 
 
-@pytest.mark.behaviour("LK15")
 async def test_a_beginning_that_is_gone_costs_the_record_and_not_the_checkpoint(
     recorded: Recorded, repo: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -158,7 +151,6 @@ async def test_a_beginning_that_is_gone_costs_the_record_and_not_the_checkpoint(
     assert [each.kind for each in read_marks(worktree)] == ["end"]
 
 
-@pytest.mark.behaviour("LK15")
 async def test_the_end_of_a_turn_in_the_records_has_its_id(recorded: Recorded, repo: Path) -> None:
     """A reader of the records finds the calls of a turn by it."""
     agent = working(recorded, repo)

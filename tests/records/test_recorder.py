@@ -77,7 +77,6 @@ def text(recorded: Recorded) -> str:
 # ---- events ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("R10")
 async def test_sessions_runs_and_turns_have_lines_also_where_all_are_silent(recorded: Recorded) -> None:
     """A turn counts its calls, and the calls name their turn."""
     runner = recorded.runner(session_id="s1")
@@ -136,7 +135,6 @@ def bridging(recorded: Recorded, *hooks: LoadedHook, attended: bool = True) -> t
     return runner, Bridging(runner, ui, attended=attended)
 
 
-@pytest.mark.behaviour("R11")
 async def test_the_halves_of_another_agents_call_are_joined_by_their_id(recorded: Recorded) -> None:
     """Also where two runners, and so two processes, wrote them; the client's own words are kept."""
     before, after = PAYLOADS["PreToolUse:Bash"], PAYLOADS["PostToolUse:Bash"]
@@ -153,7 +151,6 @@ async def test_the_halves_of_another_agents_call_are_joined_by_their_id(recorded
     assert result.status == "ok"
 
 
-@pytest.mark.behaviour("R11")
 async def test_a_question_that_is_handed_over_is_settled_by_what_the_agent_does(recorded: Recorded) -> None:
     """A tool that ran was allowed; a run that ends leaves the question expired."""
     before, after = PAYLOADS["PreToolUse:Bash"], PAYLOADS["PostToolUse:Bash"]
@@ -189,7 +186,6 @@ async def test_the_question_of_another_agent_is_recorded(recorded: Recorded) -> 
     assert sorted(line.reply for line in recorded.lines(Answer)) == ["no", "unknown"]
 
 
-@pytest.mark.behaviour("R10")
 async def test_prompts_and_other_events_of_another_agent_are_recorded(recorded: Recorded) -> None:
     """Also without any handler."""
     runner, bridge = bridging(recorded)
@@ -224,7 +220,6 @@ async def test_a_prompt_that_hooks_block_or_rewrite_is_recorded(recorded: Record
 # ---- privacy ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("R7")
 async def test_no_secret_reaches_a_record(recorded: Recorded) -> None:
     """In the input, a reason, a rewrite, a question, an error, a path or a prompt, with redaction of results off."""
 
@@ -257,7 +252,6 @@ async def test_no_secret_reaches_a_record(recorded: Recorded) -> None:
     assert "ghp_" not in text(recorded)
 
 
-@pytest.mark.behaviour("R7")
 @pytest.mark.parametrize(
     "input", [{"command": "x" * 10_000_000}, {"\ud800": "\udfff"}, {"a": [{"b": [1, None, True, 0.5]}]}]
 )
@@ -275,7 +269,6 @@ async def test_any_input_is_recorded(recorded: Recorded, input: dict[str, Any]) 
 # ---- records that cannot be written ----------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("R4")
 @pytest.mark.parametrize("required", [False, True])
 async def test_records_that_cannot_be_written_stop_only_where_they_are_required(
     recorded: Recorded, required: bool
@@ -339,7 +332,6 @@ FULL_DISK = """
 """
 
 
-@pytest.mark.behaviour("R4")
 @pytest.mark.parametrize("required", ["required", "optional"])
 def test_a_full_disk_opens_no_gate(recorded: Recorded, required: str) -> None:
     """The lines that fit are whole, and the number of the others is noted when there is room again."""
@@ -361,7 +353,6 @@ def test_a_full_disk_opens_no_gate(recorded: Recorded, required: str) -> None:
 # ---- the commands ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("R3")
 def test_a_kill_while_a_tool_runs_leaves_the_decision(project: Path, home: Path) -> None:
     """The verdict is known, though the call has no result."""
     command = Command(project)
@@ -387,7 +378,6 @@ async def _wait_for(path: Path) -> bool:
     return False
 
 
-@pytest.mark.behaviour("R12")
 def test_run_writes_records_unless_the_person_turns_them_off(project: Path, home: Path) -> None:
     """A project's section does not count, and a warning says so."""
     command, recorded = Command(project), Recorded(home / ".agent")
@@ -402,7 +392,6 @@ def test_run_writes_records_unless_the_person_turns_them_off(project: Path, home
     assert len(recorded.lines(Decision)) == 1
 
 
-@pytest.mark.behaviour("R12")
 @pytest.mark.parametrize("event", ["PreToolUse:Bash", "UserPromptSubmit"])
 def test_a_bridge_writes_records_without_any_hook(project: Path, home: Path, event: str) -> None:
     """In a process of its own."""
@@ -413,7 +402,6 @@ def test_a_bridge_writes_records_without_any_hook(project: Path, home: Path, eve
     assert len(recorded.lines(Decision if "Tool" in event else Prompt)) == 1
 
 
-@pytest.mark.behaviour("R12")
 def test_other_commands_write_no_records(project: Path, home: Path) -> None:
     """They judge nothing that happens."""
     command = Command(project)

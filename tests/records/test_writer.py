@@ -87,7 +87,6 @@ def in_a_process(code: str, *args: object) -> subprocess.CompletedProcess[str]:
 
 
 @given(texts=st.lists(st.text(st.characters(codec="utf-8")), min_size=1, max_size=8), data=st.data())
-@pytest.mark.behaviour("R1")
 def test_a_change_of_any_byte_is_found(
     tmp_path_factory: pytest.TempPathFactory, texts: list[str], data: st.DataObject
 ) -> None:
@@ -105,7 +104,6 @@ def test_a_change_of_any_byte_is_found(
     assert damage is not None or (at >= last and b2(tail(str(path))[0].removesuffix(b"\n")) != head.head)
 
 
-@pytest.mark.behaviour("R1")
 def test_each_line_bears_the_hash_of_the_line_before(tmp_path: Path) -> None:
     """The first bears that of the file's name, and all are numbered."""
     path = written(tmp_path, "a", "b", "c")
@@ -116,7 +114,6 @@ def test_each_line_bears_the_hash_of_the_line_before(tmp_path: Path) -> None:
     assert [line.n for line in read_lines(str(path))] == [1, 2, 3]
 
 
-@pytest.mark.behaviour("R1")
 @pytest.mark.parametrize(
     ("change", "damage"),
     [
@@ -161,7 +158,6 @@ def test_the_kinds_are_unlike_each_other() -> None:
 # ---- files and rights ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("R2")
 def test_only_this_user_can_read_records(tmp_path: Path) -> None:
     """The directory is 0700, also when it was wider before; every file in it is 0600."""
     directory = tmp_path / "home" / "records"
@@ -182,7 +178,6 @@ def test_a_directory_of_another_user_takes_no_records(tmp_path: Path) -> None:
         written(directory, "a")
 
 
-@pytest.mark.behaviour("R2")
 def test_a_session_is_the_set_of_its_files(tmp_path: Path) -> None:
     """Two writers of one session have two files, and neither is another session's whose name begins alike."""
     paths = [written(tmp_path, "a"), written(tmp_path, "b")]
@@ -204,7 +199,6 @@ def test_any_session_id_has_a_plain_file_name(tmp_path: Path, session: str) -> N
     assert len(files_of(str(tmp_path), session)) == 1
 
 
-@pytest.mark.behaviour("R2")
 def test_a_forked_process_begins_a_file_of_its_own(tmp_path: Path) -> None:
     """Both chains are whole."""
     code = """
@@ -239,7 +233,6 @@ def test_a_name_that_is_taken_is_left_to_its_owner(tmp_path: Path, monkeypatch: 
 # ---- the unfinished end ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("R3")
 @pytest.mark.parametrize("rest", [b'{"kind":"decis', b"\0" * 512])
 def test_the_next_writer_notes_an_unfinished_line_once(tmp_path: Path, rest: bytes) -> None:
     """The note names the file and the place; the file itself is left as it is."""
@@ -266,7 +259,6 @@ def test_a_file_with_a_living_writer_is_not_unfinished(tmp_path: Path) -> None:
     writer.close()
 
 
-@pytest.mark.behaviour("R3")
 def test_a_killed_writer_loses_no_line_that_was_written(tmp_path: Path) -> None:
     """The process is killed by SIGKILL right after a write."""
     code = """
@@ -310,7 +302,6 @@ FULL = """
 """
 
 
-@pytest.mark.behaviour("R4")
 def test_a_line_that_does_not_fit_is_taken_back_and_noted(tmp_path: Path) -> None:
     """The chain goes on as soon as there is room, behind a note with the number of lost lines."""
     done = in_a_process(FULL, tmp_path)
@@ -344,7 +335,6 @@ def test_a_short_write_to_the_index_is_taken_back(tmp_path: Path, monkeypatch: p
     index.close()
 
 
-@pytest.mark.behaviour("R4")
 def test_a_clock_that_goes_back_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The numbers and the monotonic time go on growing."""
 
@@ -367,7 +357,6 @@ def test_a_clock_that_goes_back_is_noted(tmp_path: Path, monkeypatch: pytest.Mon
 # ---- the index -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("R5")
 def test_heads_are_written_at_the_start_at_times_and_at_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -386,7 +375,6 @@ def check_index(directory: Path) -> Damage | None:
     return check_chain(str(directory / "index.jsonl"))
 
 
-@pytest.mark.behaviour("R5")
 def test_a_head_shows_that_a_file_was_cut(tmp_path: Path) -> None:
     """Without its last line the chain is whole, but the head is not."""
     path = written(tmp_path, "a", "b")
@@ -450,7 +438,6 @@ def age(path: Path, days: float) -> None:
     os.utime(path, (then, then))
 
 
-@pytest.mark.behaviour("R6")
 def test_old_records_are_removed_and_leave_a_tombstone(tmp_path: Path) -> None:
     """The tombstone has the number of lines and the last hash; the index forgets the heads."""
     old, new = written(tmp_path, "a", "b"), written(tmp_path, "c", session="t")
@@ -468,7 +455,6 @@ def test_old_records_are_removed_and_leave_a_tombstone(tmp_path: Path) -> None:
     assert prune(str(tmp_path), 30, 1 << 30) == []
 
 
-@pytest.mark.behaviour("R6")
 def test_the_oldest_records_go_when_there_are_too_many_bytes(tmp_path: Path) -> None:
     """A file with a living writer stays."""
     first, second, third = (written(tmp_path, "x" * 1000, session=name) for name in "abc")
@@ -483,7 +469,6 @@ def test_the_oldest_records_go_when_there_are_too_many_bytes(tmp_path: Path) -> 
     living.close()
 
 
-@pytest.mark.behaviour("R6")
 def test_a_session_can_be_forgotten(tmp_path: Path) -> None:
     """Not while its records are being written."""
     path = written(tmp_path, "a")
@@ -541,7 +526,6 @@ def test_the_digest_is_the_hmac_of_the_standard(key: bytes, data: bytes) -> None
     assert Keyed(key)(data) == made.hexdigest()
 
 
-@pytest.mark.behaviour("R7")
 def test_the_key_is_made_once(tmp_path: Path) -> None:
     """Only this user can read it, and no draft of it stays; a damaged key is an error that names the file."""
     key = load_key(str(tmp_path))

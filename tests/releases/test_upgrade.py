@@ -149,7 +149,6 @@ def _work(old: Installation) -> None:
     old("serve", "--stop", "--all")
 
 
-@pytest.mark.behaviour("UP1")
 def test_settings_and_the_approval_go_on_counting(upgraded: Installation) -> None:
     """No question is asked again, no key is unknown, and the approved hook and rule judge."""
     listed = upgraded("list", "--json")
@@ -164,7 +163,6 @@ def test_settings_and_the_approval_go_on_counting(upgraded: Installation) -> Non
     assert upgraded("guard", "exceptions").stdout.count("git-history") == 1
 
 
-@pytest.mark.behaviour("UP2")
 def test_records_sessions_and_checkpoints_are_read(upgraded: Installation) -> None:
     """`why` and `records` tell the calls of before, the chain is whole, a session goes on, and `undo` takes back."""
     blocked = [json.loads(line) for line in upgraded("records", "--json", "--verdict", "block").stdout.splitlines()]
@@ -178,7 +176,6 @@ def test_records_sessions_and_checkpoints_are_read(upgraded: Installation) -> No
     assert (upgraded.project / "notes.txt").read_text() == "three days of work\n"
 
 
-@pytest.mark.behaviour("UP3")
 def test_an_installed_entry_goes_on_judging_and_is_taken_out(upgraded: Installation) -> None:
     """The file of before judges by today's version, also at its first event, and today's `uninstall` leaves nothing."""
     for text, decision in (("echo forbidden", "deny"), ("echo forbidden", "deny")):

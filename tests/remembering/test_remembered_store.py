@@ -56,7 +56,6 @@ def edit(home: Path, change: Callable[[Any], object]) -> None:
     path.write_text(json.dumps(raw))
 
 
-@pytest.mark.behaviour("RM1")
 def test_an_answer_for_good_counts_for_the_same_question_in_another_process(project: Path, home: Path) -> None:
     """The file has the rule, the exact words, the tool, the project and the date, and only the person may read it."""
     kept = store_at(home).add(PUSH, project_of(str(project)))
@@ -68,7 +67,6 @@ def test_an_answer_for_good_counts_for_the_same_question_in_another_process(proj
     assert os.stat(home / FILE).st_mode & 0o077 == 0
 
 
-@pytest.mark.behaviour("RM1")
 @pytest.mark.parametrize(
     "other",
     [
@@ -88,7 +86,6 @@ def test_an_answer_counts_for_no_other_question(project: Path, home: Path, other
     assert store.recall(about, project_of(str(project))) is None
 
 
-@pytest.mark.behaviour("RM1")
 def test_all_worktrees_of_a_repository_share_an_answer(project: Path, home: Path) -> None:
     """A linked worktree has the same common directory; a clone has another one."""
     git("worktree", "add", "-q", "../tree", cwd=project)
@@ -99,7 +96,6 @@ def test_all_worktrees_of_a_repository_share_an_answer(project: Path, home: Path
     assert store.recall(PUSH, project_of(str(project.parent / "clone"))) is None
 
 
-@pytest.mark.behaviour("RM1")
 def test_an_answer_counts_in_its_directory_only(project: Path, home: Path) -> None:
     """`rm -rf dist2` in another directory removes another tree."""
     (project / "sub").mkdir()
@@ -108,7 +104,6 @@ def test_an_answer_counts_in_its_directory_only(project: Path, home: Path) -> No
     assert store.recall(PUSH, project_of(str(project / "sub"))) is None
 
 
-@pytest.mark.behaviour("RM5")
 @pytest.mark.parametrize(
     "change",
     [
@@ -139,7 +134,6 @@ def test_an_answer_that_was_edited_by_hand_does_not_count(
     assert store.find().problems == ()
 
 
-@pytest.mark.behaviour("RM5")
 @pytest.mark.parametrize(
     "text",
     [
@@ -168,7 +162,6 @@ def test_a_file_that_cannot_be_used_counts_as_no_answer(project: Path, home: Pat
     assert (home / FILE).read_bytes() == text.encode("utf-8", "surrogateescape")
 
 
-@pytest.mark.behaviour("RM5")
 def test_a_file_that_others_can_write_and_a_link_count_as_no_answer(project: Path, home: Path) -> None:
     """Another user could have put the answer there."""
     store = store_at(home)
@@ -189,7 +182,6 @@ def make_huge(path: Path) -> None:
     os.truncate(path, 1 << 30)
 
 
-@pytest.mark.behaviour("RM5")
 @pytest.mark.parametrize("put", [os.mkfifo, os.mkdir, make_huge])
 def test_an_object_in_the_place_of_the_file_counts_as_no_answer(
     project: Path, home: Path, put: Callable[[Path], object]
@@ -204,7 +196,6 @@ def test_an_object_in_the_place_of_the_file_counts_as_no_answer(
         store.add(PUSH, project_of(str(project)))
 
 
-@pytest.mark.behaviour("RM5")
 def test_a_full_file_takes_no_answer(project: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The error names the remedy, and the answers that are there stay."""
     monkeypatch.setattr(store_module, "MOST", 1)
@@ -215,7 +206,6 @@ def test_a_full_file_takes_no_answer(project: Path, home: Path, monkeypatch: pyt
     assert len(store.find().kept) == 1
 
 
-@pytest.mark.behaviour("RM5")
 def test_a_lock_that_another_process_holds_ends_the_wait(
     project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -229,7 +219,6 @@ def test_a_lock_that_another_process_holds_ends_the_wait(
     assert not (home / FILE).exists()
 
 
-@pytest.mark.behaviour("RM5")
 def test_an_answer_expires_after_a_year(project: Path, home: Path) -> None:
     """The last day counts; an answer from the future does not."""
     store_at(home).add(PUSH, project_of(str(project)))
@@ -241,7 +230,6 @@ def test_an_answer_expires_after_a_year(project: Path, home: Path) -> None:
     assert early.recall(PUSH, place) is None
 
 
-@pytest.mark.behaviour("RM5")
 def test_an_answer_for_a_project_that_moved_does_not_count(project: Path, home: Path) -> None:
     """Neither at the new path, nor for another project at the old path."""
     store = store_at(home)
@@ -254,7 +242,6 @@ def test_an_answer_for_a_project_that_moved_does_not_count(project: Path, home: 
     assert store.find().kept[0].idle(TODAY) == "another project is at the path of its project now"
 
 
-@pytest.mark.behaviour("RM3")
 def test_a_revoked_answer_no_longer_counts_and_its_number_is_not_used_again(project: Path, home: Path) -> None:
     """A person who notes a number never ends another answer by it."""
     store = store_at(home)
@@ -266,7 +253,6 @@ def test_a_revoked_answer_no_longer_counts_and_its_number_is_not_used_again(proj
     assert store.add(PUSH, project_of(str(project))).number == 2
 
 
-@pytest.mark.behaviour("RM5")
 def test_an_agent_home_that_cannot_be_written_gives_a_clear_error(project: Path, tmp_path: Path) -> None:
     """The file, and the reason."""
     (tmp_path / "file").write_text("")
@@ -274,7 +260,6 @@ def test_an_agent_home_that_cannot_be_written_gives_a_clear_error(project: Path,
         Store(str(tmp_path / "file" / "home")).add(PUSH, project_of(str(project)))
 
 
-@pytest.mark.behaviour("RM5")
 def test_two_processes_lose_no_answer(project: Path, home: Path) -> None:
     """Each reads the file under the lock before it writes."""
     code = (

@@ -99,7 +99,6 @@ class Seat:
         return [each.answers for each in self.ui.questions]
 
 
-@pytest.mark.behaviour("RM1")
 async def test_always_is_written_shown_and_asks_no_more(project: Path, home: Path) -> None:
     """Another process of another session runs the same command unasked, and any other command is asked about."""
     first = Seat(project, home, "always")
@@ -115,7 +114,6 @@ async def test_always_is_written_shown_and_asks_no_more(project: Path, home: Pat
     assert later.offered == [("no", "once", "session", "always")]
 
 
-@pytest.mark.behaviour("RM2")
 async def test_one_kept_answer_never_excuses_another_program(project: Path, home: Path) -> None:
     """Of `git push --force && rm -rf x`, the kept push covers its program, and the person is asked about the other."""
     seat = Seat(project, home, "always", False, "always")
@@ -128,7 +126,6 @@ async def test_one_kept_answer_never_excuses_another_program(project: Path, home
     assert len(seat.ui.questions) == 3
 
 
-@pytest.mark.behaviour("RM2")
 @pytest.mark.parametrize(
     "command",
     [
@@ -151,7 +148,6 @@ async def test_a_kept_answer_fits_its_exact_words_only(project: Path, home: Path
     assert len(seat.ui.questions) == 2
 
 
-@pytest.mark.behaviour("RM2")
 @pytest.mark.parametrize(
     "command",
     [
@@ -174,7 +170,6 @@ async def test_a_program_with_another_environment_is_another_program(project: Pa
     assert not await seat.call(command)
 
 
-@pytest.mark.behaviour("RM2")
 @pytest.mark.parametrize("command", [f"declare n=1; {PUSH}", f"n=1; {PUSH}", f"set -e; {PUSH}", f"export -p; {PUSH}"])
 async def test_a_variable_that_no_program_gets_changes_nothing(project: Path, home: Path, command: str) -> None:
     """A variable in small letters that is not exported belongs to the shell alone."""
@@ -183,7 +178,6 @@ async def test_a_variable_that_no_program_gets_changes_nothing(project: Path, ho
     assert await seat.call(command)
 
 
-@pytest.mark.behaviour("RM2")
 async def test_other_arguments_of_the_call_belong_to_the_answer(project: Path, home: Path) -> None:
     """An argument may send the command to another machine; a description and a time limit change nothing."""
     ran: list[bool] = []
@@ -201,7 +195,6 @@ async def test_other_arguments_of_the_call_belong_to_the_answer(project: Path, h
     assert ran == [True, True, False, False, False]
 
 
-@pytest.mark.behaviour("RM2")
 async def test_the_same_program_in_other_words_of_a_shell_is_the_same(project: Path, home: Path) -> None:
     """Quotes and a shell around it change nothing about the program."""
     seat = Seat(project, home, "always")
@@ -210,7 +203,6 @@ async def test_the_same_program_in_other_words_of_a_shell_is_the_same(project: P
     assert await seat.call("bash -c 'rm -rf dist2'; echo done")
 
 
-@pytest.mark.behaviour("RM2")
 @pytest.mark.parametrize("command", ["$CMD -rf /x", "rm -rf d*", "git push --force origin $BRANCH"])
 async def test_no_answer_is_kept_for_a_call_that_cannot_be_read(project: Path, home: Path, command: str) -> None:
     """Only No and Yes once are offered for an undecidable call, an unknown word and a glob."""
@@ -219,7 +211,6 @@ async def test_no_answer_is_kept_for_a_call_that_cannot_be_read(project: Path, h
     assert seat.offered == [("no", "once")]
 
 
-@pytest.mark.behaviour("RM2")
 async def test_no_answer_lifts_a_wall(project: Path, home: Path) -> None:
     """A wall asks nothing, so nothing about it can be kept, also beside a kept answer."""
     seat = Seat(project, home, "always")
@@ -228,14 +219,12 @@ async def test_no_answer_lifts_a_wall(project: Path, home: Path) -> None:
     assert len(seat.ui.questions) == 1
 
 
-@pytest.mark.behaviour("RM1")
 async def test_an_answer_for_good_replaces_a_person_who_is_there_and_no_other(project: Path, home: Path) -> None:
     """Without a person, the call is blocked as before."""
     assert await Seat(project, home, "always").call(PUSH)
     assert not await Seat(project, home, ui=None).call(PUSH)
 
 
-@pytest.mark.behaviour("RM4")
 async def test_an_answer_for_the_session_ends_with_it(project: Path, home: Path) -> None:
     """It is in no file, and another runner does not know it."""
     seat = Seat(project, home, "session")
@@ -246,7 +235,6 @@ async def test_an_answer_for_the_session_ends_with_it(project: Path, home: Path)
     assert not await other.call(PUSH)
 
 
-@pytest.mark.behaviour("RM4")
 @pytest.mark.parametrize("reason", ["clear", "switch", "branch", "shutdown"])
 async def test_a_clear_ends_the_answers_of_the_session(project: Path, reason: Any) -> None:
     """So do a switch to another session, a branch and the end; a reload does not."""
@@ -259,7 +247,6 @@ async def test_a_clear_ends_the_answers_of_the_session(project: Path, reason: An
     assert seat.offered[0] == ("no", "once", "session")
 
 
-@pytest.mark.behaviour("RM4")
 async def test_an_answer_for_the_session_counts_for_its_session_and_agent(project: Path) -> None:
     """A sub-agent is asked about again, and so is another session of the same runner."""
     seat = Seat(project, None, "session", False, False)
@@ -271,7 +258,6 @@ async def test_an_answer_for_the_session_counts_for_its_session_and_agent(projec
     assert await seat.call(PUSH)
 
 
-@pytest.mark.behaviour("RM7")
 async def test_no_answer_is_kept_in_another_agent(project: Path, home: Path) -> None:
     """Its own question is for that call; an answer that was given for always elsewhere counts there."""
     seat = Seat(project, home, "always")
@@ -290,7 +276,6 @@ async def hooked(project: Path, home: Path, *answers: object, text: str = ASKING
     return Seat(project, home, *answers, hooks=await load_hooks([str(file)], cwd=project), guards=[], **options)
 
 
-@pytest.mark.behaviour("RM6")
 async def test_always_for_a_hook_counts_for_the_same_hook_title_tool_and_input(project: Path, home: Path) -> None:
     """Another input is asked about, and the file has the hook's path and SHA-256, the title, the tool and a digest."""
     assert await (await hooked(project, home, "always")).call("deploy")
@@ -304,7 +289,6 @@ async def test_always_for_a_hook_counts_for_the_same_hook_title_tool_and_input(p
     assert "deploy all" not in (home / FILE).read_text()
 
 
-@pytest.mark.behaviour("RM6")
 async def test_an_answer_without_the_line_of_its_call_counts_too(project: Path, home: Path) -> None:
     """Version 0.1 kept none; the question names the call where there is one."""
     await (await hooked(project, home, "always")).call("deploy")
@@ -320,7 +304,6 @@ async def test_an_answer_without_the_line_of_its_call_counts_too(project: Path, 
     assert seat.ui.questions == []
 
 
-@pytest.mark.behaviour("RM6")
 @pytest.mark.parametrize("mode", ["", 'ISOLATION = "process"\n'])
 async def test_a_changed_hook_voids_its_answers(project: Path, home: Path, mode: str) -> None:
     """One byte is enough, in a process of its own too; the unchanged hook has its answer again."""
@@ -332,7 +315,6 @@ async def test_a_changed_hook_voids_its_answers(project: Path, home: Path, mode:
             assert await seat.call("deploy") is ran
 
 
-@pytest.mark.behaviour("RM6")
 async def test_a_changed_module_beside_a_hook_voids_its_answers(project: Path, home: Path) -> None:
     """The hook may decide by it."""
     text = "import limits\n" + ASKING
@@ -342,7 +324,6 @@ async def test_a_changed_module_beside_a_hook_voids_its_answers(project: Path, h
     assert not await (await hooked(project, home, False, text=text)).call("deploy")
 
 
-@pytest.mark.behaviour("RM6")
 async def test_a_hook_can_forbid_remembering(project: Path, home: Path) -> None:
     """`Ask(remember=False)` offers No and Yes once."""
     seat = await hooked(project, home, True, text=ASKING.replace('"to production"', '"to production", remember=False'))
@@ -350,7 +331,6 @@ async def test_a_hook_can_forbid_remembering(project: Path, home: Path) -> None:
     assert seat.offered == [("no", "once")]
 
 
-@pytest.mark.behaviour("RM6")
 async def test_a_hook_cannot_pass_its_question_for_one_of_a_guard(project: Path, home: Path) -> None:
     """The words and the path of an `Ask` are set by the runner."""
     assert await Seat(project, home, "always").call(PUSH)
@@ -362,7 +342,6 @@ async def test_a_hook_cannot_pass_its_question_for_one_of_a_guard(project: Path,
     assert not await seat.call("deploy")
 
 
-@pytest.mark.behaviour("RM3")
 async def test_a_kept_answer_has_records_of_its_writing_and_its_use(project: Path, home: Path) -> None:
     """The line of a use names the answer and the call that it allowed."""
     seat = Seat(project, home, "always", records=Records(client="test"), session_id="s1")
@@ -381,7 +360,6 @@ async def test_a_kept_answer_has_records_of_its_writing_and_its_use(project: Pat
     assert decisions == ["allow", "allow"]
 
 
-@pytest.mark.behaviour("RM5")
 async def test_an_answer_that_cannot_be_written_counts_once_and_the_person_is_told(project: Path, home: Path) -> None:
     """The call runs, because the person allowed it, and the next one is asked about."""
     (home / LOCK).mkdir()
@@ -392,7 +370,6 @@ async def test_an_answer_that_cannot_be_written_counts_once_and_the_person_is_to
     assert not await seat.call(PUSH)
 
 
-@pytest.mark.behaviour("RM5")
 async def test_a_damaged_file_opens_nothing(project: Path, home: Path) -> None:
     """The person is asked, with and without a person any call that was allowed is not, and Always is not offered."""
     assert await Seat(project, home, "always").call(PUSH)
@@ -403,7 +380,6 @@ async def test_a_damaged_file_opens_nothing(project: Path, home: Path) -> None:
     assert not await Seat(project, home, ui=None).call(PUSH)
 
 
-@pytest.mark.behaviour("RM2")
 async def test_questions_of_a_guard_and_a_hook_need_an_answer_each(project: Path, home: Path) -> None:
     """An answer for the guard's question leaves the hook's."""
     assert await Seat(project, home, "always").call(PUSH)
@@ -414,7 +390,6 @@ async def test_questions_of_a_guard_and_a_hook_need_an_answer_each(project: Path
     assert both.ui.questions[0].title == "Deploy?"
 
 
-@pytest.mark.behaviour("RM1")
 async def test_a_rule_of_ones_own_that_asks_is_remembered_too(project: Path, home: Path) -> None:
     """Its question has the words of the program that meets the pattern."""
     rule = OwnRule(id="no-prod", pattern="prod", reason="production is for people", ask=True)
@@ -426,7 +401,6 @@ async def test_a_rule_of_ones_own_that_asks_is_remembered_too(project: Path, hom
     assert seat.offered[0] == ("no", "once", "session", "always")
 
 
-@pytest.mark.behaviour("RM8")
 async def test_the_event_loop_runs_while_an_answer_waits_for_the_lock(project: Path, home: Path) -> None:
     """Another process holds the lock of the file until the loop has run; the answer is kept then."""
     held = os.open(home / LOCK, os.O_RDWR | os.O_CREAT, 0o600)

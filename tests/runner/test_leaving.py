@@ -51,7 +51,6 @@ def shared() -> InterceptorRegistry:
     return registry
 
 
-@pytest.mark.behaviour("N1")
 @pytest.mark.parametrize(
     "gated",
     [
@@ -81,7 +80,6 @@ async def test_a_gated_tool_is_blocked_after_its_runner_was_left(gated: Callable
         await runner.emit(call_of())
 
 
-@pytest.mark.behaviour("N1")
 @everywhere
 async def test_a_tool_that_no_gate_concerns_still_runs() -> None:
     """The runner has nothing to say of it."""
@@ -92,7 +90,6 @@ async def test_a_tool_that_no_gate_concerns_still_runs() -> None:
     assert (await wrap_tool(bare, runner).execute("1", {"command": "ls"})).text == "ran ls"
 
 
-@pytest.mark.behaviour("N1")
 @everywhere
 async def test_a_call_that_waits_for_its_turn_is_blocked_when_the_runner_is_left() -> None:
     """The gate that ran was stopped, which blocks its call; the call behind it is not judged any more."""
@@ -117,7 +114,6 @@ async def test_a_call_that_waits_for_its_turn_is_blocked_when_the_runner_is_left
     assert [error.outcome for error in errors] == ["blocked"]
 
 
-@pytest.mark.behaviour("N1")
 @everywhere
 async def test_a_call_whose_own_rewriter_leaves_the_runner_is_blocked() -> None:
     """The steps after it are not taken."""
@@ -136,7 +132,6 @@ async def test_a_call_whose_own_rewriter_leaves_the_runner_is_blocked() -> None:
     assert (bare.inputs, seen) == ([], [])
 
 
-@pytest.mark.behaviour("N2")
 @everywhere
 async def test_a_runner_cannot_be_entered_twice() -> None:
     """Neither again nor at once."""
@@ -149,7 +144,6 @@ async def test_a_runner_cannot_be_entered_twice() -> None:
             pass
 
 
-@pytest.mark.behaviour("N3")
 @everywhere
 async def test_a_call_that_runs_when_its_runner_is_left_ends_as_an_abort() -> None:
     """The tool is cancelled, its caller gets an error result, and the observers hear of the abort before they unload."""
@@ -188,7 +182,6 @@ async def test_a_call_that_runs_when_its_runner_is_left_ends_as_an_abort() -> No
     assert not errors
 
 
-@pytest.mark.behaviour("N3")
 @everywhere
 async def test_a_host_gets_the_result_of_a_call_that_leaving_aborted() -> None:
     """As of every other call: through `on_result`."""
@@ -208,7 +201,6 @@ async def test_a_host_gets_the_result_of_a_call_that_leaving_aborted() -> None:
     assert [text.startswith(f"aborted: {LEFT}") for text in results] == [True, True]
 
 
-@pytest.mark.behaviour("N3")
 @everywhere
 async def test_a_question_that_is_open_when_the_runner_is_left_blocks_its_call() -> None:
     """The dialog is cancelled, and no answer is no yes."""
@@ -235,7 +227,6 @@ async def test_a_question_that_is_open_when_the_runner_is_left_blocks_its_call()
     assert not errors
 
 
-@pytest.mark.behaviour("N3")
 @everywhere
 async def test_a_tool_that_does_not_stop_holds_leaving_up_for_a_moment_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its result, whenever it comes, passes no handler that was unloaded."""
@@ -274,7 +265,6 @@ async def test_a_tool_that_does_not_stop_holds_leaving_up_for_a_moment_only(monk
     assert seen == []
 
 
-@pytest.mark.behaviour("N6")
 @pytest.mark.parametrize(
     "wrong", [None, "turn_start", {"type": "turn_start"}, TurnStart, ForeignEvent(name="x", native={})]
 )
@@ -287,7 +277,6 @@ async def test_a_value_that_is_no_event_is_refused_with_the_names_of_the_events(
             await runner.emit(wrong)
 
 
-@pytest.mark.behaviour("N1")
 @everywhere
 async def test_other_events_raise_after_the_runner_was_left() -> None:
     """A program that goes on with a runner that it left is told."""

@@ -33,7 +33,6 @@ WORKING = """
 """
 
 
-@pytest.mark.behaviour("LA8")
 async def test_an_interceptor_that_comes_during_a_reload_leaves_the_old_generation(place: Place) -> None:
     """The program takes an id that a new hook needs, after the reload has checked the ids."""
     place.write(GATE.format("old"), "gate.py")
@@ -62,7 +61,6 @@ async def test_an_interceptor_that_comes_during_a_reload_leaves_the_old_generati
         assert await reason(runner) == "old"
 
 
-@pytest.mark.behaviour("LA9")
 async def test_a_reload_takes_whatever_an_object_raises_while_it_is_copied(place: Place) -> None:
     """`SystemExit` of an object in `api.state` does not end the agent; the value is left out and named."""
     place.write("""
@@ -79,7 +77,6 @@ async def test_a_reload_takes_whatever_an_object_raises_while_it_is_copied(place
     assert "api.state['strange'] was left out" in reloaded.left_out[0]
 
 
-@pytest.mark.behaviour("LA10")
 @on_asyncio
 async def test_tasks_begin_after_a_reload_although_a_hook_has_cancelled_all_tasks(
     place: Place, life: list[str]
@@ -100,7 +97,6 @@ async def test_tasks_begin_after_a_reload_although_a_hook_has_cancelled_all_task
     assert place.errors == []
 
 
-@pytest.mark.behaviour("LA10")
 @on_asyncio
 async def test_a_process_is_served_after_a_reload_although_a_hook_has_cancelled_all_tasks(place: Place) -> None:
     """Until the reload, the gates of the process block with the reason."""
@@ -118,7 +114,6 @@ async def test_a_process_is_served_after_a_reload_although_a_hook_has_cancelled_
                     await anyio.sleep(0.01)
 
 
-@pytest.mark.behaviour("LA11")
 @on_asyncio
 async def test_a_runner_that_is_left_during_a_reload_keeps_no_process(
     place: Place, monkeypatch: pytest.MonkeyPatch
@@ -146,7 +141,6 @@ async def test_a_runner_that_is_left_during_a_reload_keeps_no_process(
         await runner.emit(call_of())
 
 
-@pytest.mark.behaviour("LA12")
 async def test_the_new_generation_works_although_the_end_of_an_old_hook_interrupts(
     place: Place, life: list[str]
 ) -> None:

@@ -109,7 +109,6 @@ async def reason(runner: HookRunner) -> str | None:
     return None if answer is None else answer.reason
 
 
-@pytest.mark.behaviour("Y1")
 async def test_the_new_version_of_a_hook_judges_the_next_call(place: Place) -> None:
     """A reload of the runner replaces its handlers."""
     place.write(GATE.format("old"))
@@ -123,7 +122,6 @@ async def test_the_new_version_of_a_hook_judges_the_next_call(place: Place) -> N
         assert await reason(runner) is None
 
 
-@pytest.mark.behaviour("Y2")
 async def test_the_old_generation_ends_before_the_new_one_begins(place: Place, life: list[str]) -> None:
     """A port that a task of the old one held is free when the new one needs it."""
     place.write(LIFE.format("old"))
@@ -146,7 +144,6 @@ async def test_the_old_generation_ends_before_the_new_one_begins(place: Place, l
     assert place.errors == []
 
 
-@pytest.mark.behaviour("Y2")
 async def test_a_port_of_an_old_task_is_free_for_the_new_one(place: Place) -> None:
     """A webhook listens on one port, also while hooks are loaded again."""
     with socket.socket() as probe:
@@ -172,7 +169,6 @@ async def test_a_port_of_an_old_task_is_free_for_the_new_one(place: Place) -> No
     assert place.errors == []
 
 
-@pytest.mark.behaviour("Y3")
 async def test_state_is_handed_over_as_a_deep_copy(place: Place) -> None:
     """The new generation has it at its start, with the last change of the old one's end."""
     text = """
@@ -196,7 +192,6 @@ async def test_state_is_handed_over_as_a_deep_copy(place: Place) -> None:
         assert await reason(runner) == "call unload call"
 
 
-@pytest.mark.behaviour("Y3")
 async def test_a_value_that_cannot_be_copied_is_left_out_and_named(place: Place) -> None:
     """The other values are handed over."""
     place.write("""
@@ -217,7 +212,6 @@ async def test_a_value_that_cannot_be_copied_is_left_out_and_named(place: Place)
     assert all("of the hook itself" in text for text in reloaded.left_out[1:])
 
 
-@pytest.mark.behaviour("Y4")
 async def test_a_broken_edit_keeps_the_old_gate(place: Place, life: list[str]) -> None:
     """The hook hears nothing of the reload, and the other hooks are loaded again."""
     place.write(GATE.format("old") + LIFE.format("kept").split("def register(api):")[0], name="gate.py")
@@ -243,7 +237,6 @@ async def test_a_broken_edit_keeps_the_old_gate(place: Place, life: list[str]) -
         assert not [line for line in life if "kept" in line]
 
 
-@pytest.mark.behaviour("Y5")
 async def test_a_broken_new_file_blocks_every_call(place: Place) -> None:
     """There is no former version that could judge."""
     place.write(GATE.format("old"))
@@ -258,7 +251,6 @@ async def test_a_broken_new_file_blocks_every_call(place: Place) -> None:
         assert "could not be loaded" in str(await reason(runner))
 
 
-@pytest.mark.behaviour("Y6")
 async def test_objects_of_an_old_generation_say_that_they_are_stale(place: Place) -> None:
     """A thread that was left behind cannot act for the new one."""
     place.write("""
@@ -295,7 +287,6 @@ async def test_objects_of_an_old_generation_say_that_they_are_stale(place: Place
             await ui.confirm("Really?")
 
 
-@pytest.mark.behaviour("Y6")
 async def test_a_wrapped_tool_of_an_old_generation_is_stale(place: Place) -> None:
     """A program that wrapped the tools of hooks has to wrap the new ones."""
     place.write("""
@@ -319,7 +310,6 @@ async def test_a_wrapped_tool_of_an_old_generation_is_stale(place: Place) -> Non
         assert await tool.execute("1", {}) == ToolOutput("done")
 
 
-@pytest.mark.behaviour("Y6")
 async def test_code_of_an_old_generation_imports_nothing(place: Place) -> None:
     """It would find a module of that name elsewhere, or load a newer one."""
     place.write("value = 1", name="_beside.py")
@@ -339,7 +329,6 @@ async def test_code_of_an_old_generation_imports_nothing(place: Place) -> None:
         assert later.later() == 1
 
 
-@pytest.mark.behaviour("Y7")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 async def test_a_task_that_does_not_stop_is_given_up(place: Place) -> None:
     """A reload waits for it no longer than its deadline."""
@@ -402,7 +391,6 @@ ISOLATED = """
 """
 
 
-@pytest.mark.behaviour("Y15")
 async def test_an_isolated_hook_is_loaded_again(place: Place) -> None:
     """The old process ends, the state is handed over, and a broken edit keeps the process."""
 
@@ -463,7 +451,6 @@ LARGE = """
 """
 
 
-@pytest.mark.behaviour("Y16")
 async def test_the_slow_end_of_one_hook_does_not_take_the_state_of_another(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -480,7 +467,6 @@ async def test_the_slow_end_of_one_hook_does_not_take_the_state_of_another(
         assert await reason(runner) == "the limit is reached"
 
 
-@pytest.mark.behaviour("Y16")
 async def test_a_process_that_does_not_unload_in_time_loses_its_state_by_name(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -495,7 +481,6 @@ async def test_a_process_that_does_not_unload_in_time_loses_its_state_by_name(
         assert "did not end its on_unload functions within 0.2 s" in message
 
 
-@pytest.mark.behaviour("Y16")
 async def test_a_process_that_died_before_the_reload_loses_its_state_by_name(place: Place) -> None:
     """The messages say so whether or not the process has started again; the next reload has nothing to say."""
     place.write(LIMITED)
@@ -511,7 +496,6 @@ async def test_a_process_that_died_before_the_reload_loses_its_state_by_name(pla
         assert (await place.reload(runner)).messages == []
 
 
-@pytest.mark.behaviour("Y16")
 async def test_a_value_that_is_too_large_for_another_process_is_left_out_by_name(place: Place) -> None:
     """Into a process, from one process to the next, and out of it; the small value beside it is handed over."""
     place.write(LARGE.format("inline"))
@@ -525,7 +509,6 @@ async def test_a_value_that_is_too_large_for_another_process_is_left_out_by_name
             assert await reason(runner) == str(number)
 
 
-@pytest.mark.behaviour("Y16")
 @pytest.mark.parametrize("step", ["serve", "_let_begin"])
 async def test_a_process_that_cannot_be_served_after_the_swap_blocks_and_ends_nothing(
     step: str, place: Place, monkeypatch: pytest.MonkeyPatch
@@ -554,7 +537,6 @@ def hook_modules() -> list[str]:
     return [name for name in sys.modules if is_hook_module(name)]
 
 
-@pytest.mark.behaviour("Y14")
 async def test_no_call_passes_while_hooks_are_loaded_again(place: Place) -> None:
     """Ten tasks call a tool that every generation blocks; a gate may wait, run in a thread, or leave at its end."""
     text = """
@@ -600,7 +582,6 @@ async def test_no_call_passes_while_hooks_are_loaded_again(place: Place) -> None
     assert blocked > 20
 
 
-@pytest.mark.behaviour("Y14")
 async def test_a_reload_that_is_cancelled_leaves_the_old_generation_whole(place: Place) -> None:
     """Its loading may take long; the next one works."""
     place.write(GATE.format("old"))
@@ -692,14 +673,12 @@ def flat(before: dict[str, int], after: dict[str, int]) -> None:
     assert {name: number for name, number in after.items() if number > before[name] + some.get(name, 0)} == {}
 
 
-@pytest.mark.behaviour("Y12")
 async def test_reloads_leave_nothing_behind(place: Place) -> None:
     """The edits, a tenth of them broken, leave memory, threads, descriptors and modules flat."""
     flat(*await reload_often(place, 60))
 
 
 @pytest.mark.slow
-@pytest.mark.behaviour("Y12")
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_a_thousand_reloads_leave_nothing_behind(place: Place) -> None:
     """The memory of the process is flat too."""

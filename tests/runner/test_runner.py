@@ -47,7 +47,6 @@ async def hang(event: object, ctx: HookContext) -> None:
 # ---- settings --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("D11")
 @pytest.mark.parametrize("wrong", [0, -1, float("nan"), float("inf"), "30", True])
 @pytest.mark.parametrize("setting", ["timeout", "tool_call_timeout"])
 def test_a_deadline_that_cannot_be_one_is_refused_by_name(setting: str, wrong: Any) -> None:
@@ -57,7 +56,6 @@ def test_a_deadline_that_cannot_be_one_is_refused_by_name(setting: str, wrong: A
         HookRunner([], cwd=".", **options)
 
 
-@pytest.mark.behaviour("D11")
 async def test_no_deadline_is_none() -> None:
     """`None` means no limit."""
     runner, errors = runner_of(hook_on("agent_start", lambda event, ctx: None), timeout=None, tool_call_timeout=None)
@@ -68,7 +66,6 @@ async def test_no_deadline_is_none() -> None:
 # ---- the order of events ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("D19")
 async def test_events_of_a_life_queue_first_in_first_out() -> None:
     """A slow `agent_end` never overlaps the next `agent_start`; tool calls have a lane of their own."""
     seen: list[str] = []
@@ -97,7 +94,6 @@ async def test_events_of_a_life_queue_first_in_first_out() -> None:
     assert seen == ["beside", "end", "start"]
 
 
-@pytest.mark.behaviour("D19")
 async def test_a_dialog_of_one_call_stalls_neither_its_results_nor_loses_the_order_of_the_others() -> None:
     """Judging queues in order; `tool_result` of another call goes through at once."""
     seen: list[str] = []
@@ -270,7 +266,6 @@ async def test_the_time_of_a_gate_that_blocks_is_kept() -> None:
 # ---- listeners and questions of a program ----------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("T22")
 async def test_a_matcher_that_no_known_tool_can_match_is_reported_once_with_the_nearest_name() -> None:
     """After loading, when all tools are known."""
 

@@ -83,7 +83,6 @@ async def until(condition: Callable[[], object]) -> None:
             await anyio.sleep(0.01)
 
 
-@pytest.mark.behaviour("D13")
 @everywhere
 @pytest.mark.parametrize("when", ["first step", "after an await", "plain inline"])
 @pytest.mark.usefixtures("blocks_soon")
@@ -129,7 +128,6 @@ def lines_of(function: Any) -> tuple[int, int]:
     return first, first + len(lines)
 
 
-@pytest.mark.behaviour("D13")
 @pytest.mark.usefixtures("blocks_soon")
 async def test_each_of_two_handlers_that_block_in_a_row_is_named(warnings: Warnings) -> None:
     """The loop does not turn in between; the file of a hook is the one it was loaded from."""
@@ -148,7 +146,6 @@ async def test_each_of_two_handlers_that_block_in_a_row_is_named(warnings: Warni
         assert "first on session (start): blocks" in warnings.texts[0]
 
 
-@pytest.mark.behaviour("D13")
 @pytest.mark.usefixtures("blocks_soon")
 async def test_a_hook_file_that_blocks_is_named_by_its_own_line(warnings: Warnings, hook_runner: MakeRunner) -> None:
     """Not by the one of a library that it called."""
@@ -178,7 +175,6 @@ async def test_a_hook_file_that_blocks_is_named_by_its_own_line(warnings: Warnin
     assert f"{errors[0].hook_path}:{errors[0].line}: gate on tool_call" in warnings.texts[0]
 
 
-@pytest.mark.behaviour("D13")
 @everywhere
 @pytest.mark.parametrize("kind", ["async", "thread"])
 @pytest.mark.usefixtures("slow_soon")
@@ -220,7 +216,6 @@ class SlowPerson(SilentUI):
         return True
 
 
-@pytest.mark.behaviour("D13")
 async def test_the_time_of_an_open_dialog_is_not_the_handlers_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """A gate that waits for a person since long before another handler is named as slow is not named."""
     monkeypatch.setattr(watchdog, "SLOW", 0.5)
@@ -295,7 +290,6 @@ async def test_the_watchdog_ends_with_its_runner() -> None:
     await until(lambda: watching() == 0)
 
 
-@pytest.mark.behaviour("SV1")
 async def test_one_thread_watches_all_runners_of_the_process() -> None:
     """It stays while one of them is entered, and ends with the last one."""
     async with HookRunner([], cwd="."):

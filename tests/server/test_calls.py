@@ -120,7 +120,6 @@ def listening(session: Session) -> Iterator[list[str]]:
 # ---- the tripwire ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("TW10")
 async def test_a_result_of_a_call_that_was_never_judged_blocks_what_follows() -> None:
     """Calls, prompts and questions are blocked, and the person gets the reason and the remedy."""
     session = await Session(GATE).start()
@@ -143,7 +142,6 @@ async def test_a_result_of_a_call_that_was_never_judged_blocks_what_follows() ->
     assert (alarm.agent, alarm.session, alarm.tool) == ("claude-code", "s", "Bash")
 
 
-@pytest.mark.behaviour("TW10")
 async def test_an_alarm_outlives_the_server_and_ends_with_its_file() -> None:
     """Another session is free; so is this one after a person has lifted the alarm."""
     session = await Session(GATE).start()
@@ -158,7 +156,6 @@ async def test_an_alarm_outlives_the_server_and_ends_with_its_file() -> None:
     assert await session("PostToolUse") == Verdict()
 
 
-@pytest.mark.behaviour("TW10")
 async def test_an_alarm_needs_a_gate() -> None:
     """Without a guard or a gate nothing was passed by."""
     session = await Session(is_recorded=False).start()
@@ -168,7 +165,6 @@ async def test_an_alarm_needs_a_gate() -> None:
     assert alarms() == {}
 
 
-@pytest.mark.behaviour("TW11")
 async def test_a_session_whose_start_was_not_seen_is_warned_once() -> None:
     """So is one after an installation in mid-session, also if the server begins anew."""
     session = Session(GATE)
@@ -186,8 +182,6 @@ async def test_a_session_whose_start_was_not_seen_is_warned_once() -> None:
     assert alarms() == {}
 
 
-@pytest.mark.behaviour("TW11")
-@pytest.mark.behaviour("TW12")
 async def test_a_call_is_remembered_beyond_the_server() -> None:
     """A server that is killed between a call and its result, parallel calls, and a file that was renamed meanwhile."""
     session = await Session(GATE).start()
@@ -207,7 +201,6 @@ async def test_a_call_is_remembered_beyond_the_server() -> None:
     assert len(alarms()) == 1
 
 
-@pytest.mark.behaviour("TW11")
 async def test_a_denied_call_and_a_call_of_another_session_raise_no_alarm() -> None:
     """Some agents report the refusal as a result; some change their session during a call; some report results twice."""
     session = await Session(GATE).start()
@@ -219,7 +212,6 @@ async def test_a_denied_call_and_a_call_of_another_session_raise_no_alarm() -> N
     assert await session("PostToolUse", id="nowhere") != Verdict()
 
 
-@pytest.mark.behaviour("TW11")
 async def test_half_a_line_and_an_unwritable_journal_raise_no_alarm(tmp_path: Path) -> None:
     """Half a line is ignored; a journal with a gap counts as a session whose start was not seen."""
     session = await Session(GATE).start()
@@ -238,7 +230,6 @@ async def test_half_a_line_and_an_unwritable_journal_raise_no_alarm(tmp_path: Pa
     assert "nothing is blocked" in (await session("PostToolUse", id="c2")).messages[0]
 
 
-@pytest.mark.behaviour("TW11")
 async def test_tools_that_ask_no_gate_raise_no_alarm() -> None:
     """The bridge names them."""
     session = await Session(GATE, bridge=SILENT).start()
@@ -246,7 +237,6 @@ async def test_tools_that_ask_no_gate_raise_no_alarm() -> None:
     assert await session("PostToolUse", id=None, tool_name="Bash") != Verdict()
 
 
-@pytest.mark.behaviour("TW12")
 async def test_the_journals_are_bounded() -> None:
     """Files without a call for long go, and so do the oldest of too many."""
     for number in range(5):
@@ -263,7 +253,6 @@ async def test_the_journals_are_bounded() -> None:
     assert len(list(directory.iterdir())) == 1
 
 
-@pytest.mark.behaviour("TW12")
 async def test_an_alarm_goes_neither_with_time_nor_with_other_sessions() -> None:
     """Only a person lifts it."""
     session = await Session(GATE).start()
@@ -279,7 +268,6 @@ async def test_an_alarm_goes_neither_with_time_nor_with_other_sessions() -> None
     assert len(list(Path(alarm).parent.iterdir())) == 2
 
 
-@pytest.mark.behaviour("TW12")
 @pytest.mark.parametrize("restarts", [False, True])
 async def test_a_call_that_takes_long_is_remembered_behind_many_others(restarts: bool) -> None:
     """Its result is no alarm, although the files of the session stay small."""
@@ -300,7 +288,6 @@ async def test_a_call_that_takes_long_is_remembered_behind_many_others(restarts:
     assert sum(sizes) < 5000
 
 
-@pytest.mark.behaviour("TW12")
 async def test_a_call_without_an_id_that_takes_long_is_paired_behind_many_others() -> None:
     """Its line is carried over into each new file, and counts once after a restart."""
     with pytest.MonkeyPatch.context() as patch:
@@ -318,7 +305,6 @@ async def test_a_call_without_an_id_that_takes_long_is_paired_behind_many_others
         assert await session("PostToolUse", id=None, command="unknown") != Verdict()
 
 
-@pytest.mark.behaviour("TW10")
 @pytest.mark.parametrize("identity", ["start", "call", "told", "Bash"])
 async def test_an_id_that_is_a_word_of_the_journal_is_no_judged_call(identity: str) -> None:
     """The agent's model gives calls their ids."""
@@ -331,7 +317,6 @@ async def test_an_id_that_is_a_word_of_the_journal_is_no_judged_call(identity: s
 # ---- ids -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("TW13")
 async def test_calls_without_ids_are_paired_with_their_results() -> None:
     """By tool and input, first in, first out, also for parallel calls and after a restart of the server."""
     session = await Session(GATE, bridge=SILENT).start()
@@ -347,7 +332,6 @@ async def test_calls_without_ids_are_paired_with_their_results() -> None:
     assert alarms() == {}
 
 
-@pytest.mark.behaviour("TW13")
 async def test_a_prompt_forgets_calls_without_a_result() -> None:
     """A call that the person refused is not taken for a later one, also after a restart; its late result is no alarm."""
     session = await Session(GATE, bridge=SILENT).start()
@@ -361,7 +345,6 @@ async def test_a_prompt_forgets_calls_without_a_result() -> None:
     assert alarms() == {}
 
 
-@pytest.mark.behaviour("TW13")
 async def test_a_call_whose_input_was_changed_is_paired_by_its_tool() -> None:
     """A hook of ours, another hook or the agent may have changed it; a denied call is never paired."""
     session = await Session(GATE, bridge=SILENT).start()
@@ -375,7 +358,6 @@ async def test_a_call_whose_input_was_changed_is_paired_by_its_tool() -> None:
     assert len(alarms()) == 1
 
 
-@pytest.mark.behaviour("TW13")
 async def test_a_call_that_a_hook_rewrote_is_paired_by_its_new_input() -> None:
     """Its result comes before that of an older call of the same tool."""
 
@@ -392,7 +374,6 @@ async def test_a_call_that_a_hook_rewrote_is_paired_by_its_new_input() -> None:
 # ---- starts, prompts and continues -----------------------------------------------------------------------------------
 
 
-@pytest.mark.behaviour("TW14")
 async def test_a_start_that_the_prompt_overtakes_is_told_once() -> None:
     """The hooks have had one with the prompt; a later start is a new one."""
     session = Session(GATE)
@@ -411,7 +392,6 @@ async def more(event: AgentEnd, ctx: HookContext) -> Continue:
     return Continue("and  now the tests")
 
 
-@pytest.mark.behaviour("TW15")
 async def test_the_text_of_a_continue_is_no_prompt() -> None:
     """It comes back once, perhaps with other blanks and more text; the same words of a person later are a prompt."""
     session = await Session(hook_on("agent_end", more), bridge=SILENT).start()
@@ -431,7 +411,6 @@ async def test_the_text_of_a_continue_is_no_prompt() -> None:
     assert emitted == ["agent_start", "turn_start"]
 
 
-@pytest.mark.behaviour("TW15")
 async def test_an_empty_prompt_in_a_run_is_no_prompt() -> None:
     """One agent sends it after each result."""
     session = await Session(GATE, bridge=SILENT).start()
@@ -448,7 +427,6 @@ async def test_an_empty_prompt_in_a_run_is_no_prompt() -> None:
 
 
 @pytest.mark.parametrize("restarts", [False, True])
-@pytest.mark.behaviour("TW16")
 async def test_continues_are_counted_for_an_agent_that_does_not_report_them(restarts: bool) -> None:
     """Our cap ends the loop, also over restarts of the server; a prompt of the person begins anew."""
     session = await Session(hook_on("agent_end", more), bridge=SILENT).start()

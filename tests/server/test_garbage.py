@@ -17,7 +17,6 @@ class Module:
         self.own = self
 
 
-@pytest.mark.behaviour("SV5")
 @pytest.mark.parametrize("count", [1, MOST])
 def test_the_memory_of_ended_sessions_is_freed_after_many_ends_and_at_the_maintenance(count: int) -> None:
     """The collector is off meanwhile, so it is not the one that frees."""

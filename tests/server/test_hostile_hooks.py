@@ -160,7 +160,6 @@ def pid_of(agent: OtherAgent) -> int:
     return int(server["pid"])
 
 
-@pytest.mark.behaviour("SV2")
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_an_attack_on_the_process_denies_its_own_call_and_names_the_hook(agent: OtherAgent, attack: str) -> None:
     """The other sessions keep their state."""
@@ -170,7 +169,6 @@ def test_an_attack_on_the_process_denies_its_own_call_and_names_the_hook(agent: 
     assert_other_sessions_go_on(agent, pid)
 
 
-@pytest.mark.behaviour("SV2")
 @pytest.mark.parametrize("attack", LATER)
 def test_an_attack_that_works_later_does_not_reach_other_sessions(agent: OtherAgent, attack: str) -> None:
     """Its own call is denied, or the handler has judged it before."""
@@ -184,7 +182,6 @@ def test_an_attack_that_works_later_does_not_reach_other_sessions(agent: OtherAg
     assert_other_sessions_go_on(agent, pid)
 
 
-@pytest.mark.behaviour("SV3")
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_change_of_the_process_is_restored_and_reported(agent: OtherAgent, change: str) -> None:
     """Other sessions find the process as it was, and the person reads the name of the hook."""
@@ -204,7 +201,6 @@ def test_a_change_of_the_process_is_restored_and_reported(agent: OtherAgent, cha
     until(lambda: agent.server() is None)
 
 
-@pytest.mark.behaviour("SV4")
 @pytest.mark.parametrize(
     "attack", ["os._exit(0)", "os.kill(os.getpid(), 9)", "os.kill(os.getpid(), 11)", "os.closerange(0, 4096)"]
 )
@@ -219,7 +215,6 @@ def test_an_attack_that_no_process_survives_denies_and_the_next_event_starts_a_s
     assert pid_of(agent) != pid
 
 
-@pytest.mark.behaviour("SV6")
 def test_threads_and_tasks_that_a_hook_leaves_behind_are_named_once_and_not_waited_for(agent: OtherAgent) -> None:
     """The log names them after the session has ended; tasks are cancelled, also those that run other code."""
     mark = agent.command.project / "mark"

@@ -63,7 +63,6 @@ def denial(agent: OtherAgent, session: str) -> str:
     return reason_of(answer)
 
 
-@pytest.mark.behaviour("SV2")
 @pytest.mark.parametrize("attack", ATTACKS)
 @pytest.mark.parametrize("place", PLACES)
 def test_an_attack_at_a_reload_lets_no_call_pass(agent: OtherAgent, place: str, attack: str) -> None:

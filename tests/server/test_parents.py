@@ -23,7 +23,6 @@ def event(session: str, **fields: Any) -> Happening:
     return Happening(name="x", native={}, session_id=session, **fields)
 
 
-@pytest.mark.behaviour("TW22")
 def test_a_sub_agent_that_its_parent_names_belongs_to_its_session() -> None:
     """Its id then stands in the place of the session."""
     parents = Parents()
@@ -34,7 +33,6 @@ def test_a_sub_agent_that_its_parent_names_belongs_to_its_session() -> None:
     assert parents.resolve("b", other) is other
 
 
-@pytest.mark.behaviour("TW22")
 def test_a_sub_agent_that_names_its_parent_belongs_to_its_session() -> None:
     """So do its own sub-agents, and its later events, which do not name the parent."""
     parents = Parents()
@@ -45,7 +43,6 @@ def test_a_sub_agent_that_names_its_parent_belongs_to_its_session() -> None:
         assert (found.session_id, found.agent_id) == ("root", name)
 
 
-@pytest.mark.behaviour("TW22")
 def test_sessions_that_name_each_other_as_parents_are_no_trap() -> None:
     """Wrong facts of an agent cost nothing but the grouping; the number of known sub-agents is bounded."""
     parents = Parents()
@@ -62,7 +59,6 @@ def test_sessions_that_name_each_other_as_parents_are_no_trap() -> None:
 class TestInTheServer:
     """In a task group of the server's event loop."""
 
-    @pytest.mark.behaviour("TW22")
     async def test_the_end_of_a_sub_agent_ends_no_session(self, opener: LoadingOpener, marks: Path) -> None:
         """Its start and its end are no events of the parent's session, whose hooks judge its calls."""
         tasks = Tasks()
@@ -78,7 +74,6 @@ class TestInTheServer:
             assert marks.read_text() == "root start\n"
             sessions.end()
 
-    @pytest.mark.behaviour("TW14")
     async def test_a_start_that_the_prompt_overtakes_is_told_once(self, opener: LoadingOpener, marks: Path) -> None:
         """The hooks were loaded for the prompt, and had a start then."""
         tasks = Tasks()

@@ -94,7 +94,6 @@ def call_of(name: str, command: str) -> tuple[str, dict[str, Any], Any]:
 # ---- answers
 
 
-@pytest.mark.behaviour("PG1")
 def test_the_plugin_starts_the_server_and_a_gate_blocks_a_call(agent: Plugged) -> None:
     """The first event starts the server; the others use it."""
     with agent:
@@ -103,7 +102,6 @@ def test_the_plugin_starts_the_server_and_a_gate_blocks_a_call(agent: Plugged) -
     assert server_of(agent)["events"] == 2
 
 
-@pytest.mark.behaviour("PG2")
 def test_a_rewrite_changes_the_object_of_the_event(agent: Plugged) -> None:
     """The same object has the new input and nothing of the old one; half of a surrogate pair stays."""
     given = {"path": "a.txt", "content": "half \ud800", "mode": 3}
@@ -113,7 +111,6 @@ def test_a_rewrite_changes_the_object_of_the_event(agent: Plugged) -> None:
     assert outcome["event"]["input"] == {"path": "b.txt", "content": "half \ud800 rewritten"}
 
 
-@pytest.mark.behaviour("PG3")
 @pytest.mark.parametrize(
     ("says", "runs"), [(True, True), (False, False), ("throw", False), ("yes", False), (None, False)]
 )
@@ -185,7 +182,6 @@ def observing(command: Command) -> Command:
     return command
 
 
-@pytest.mark.behaviour("PG15")
 def test_openclaw_reports_only_the_ends_of_calls_that_began(observing: Command) -> None:
     """A call that a hook has blocked, and one of a missing tool, have no result."""
     ended = {"toolName": "exec", "params": {"command": "ls"}, "result": {"content": [{"type": "text", "text": "x"}]}}
@@ -204,7 +200,6 @@ def test_openclaw_reports_only_the_ends_of_calls_that_began(observing: Command) 
     assert again == []
 
 
-@pytest.mark.behaviour("PG16")
 def test_the_prompt_of_openclaw_is_judged_once_for_both_of_its_hooks(observing: Command) -> None:
     """The first hook takes the text, the second the block; our own hooks count the prompts."""
     prompts = observing.project / "prompts"
@@ -232,7 +227,6 @@ def test_the_prompt_of_openclaw_is_judged_once_for_both_of_its_hooks(observing: 
     assert prompts.read_text() == "haa"
 
 
-@pytest.mark.behaviour("PG21")
 @pytest.mark.parametrize(
     ("mode", "runs", "starts"), [("discovery", False, 1), ("discovery", True, 0), ("full", False, 0)]
 )
@@ -266,7 +260,6 @@ def test_the_hook_runner_of_openclaw_is_started_where_openclaw_starts_none(
     assert (started.read_text() if started.exists() else "") == "[]\n" * starts
 
 
-@pytest.mark.behaviour("PG21")
 def test_a_plugin_that_cannot_start_the_hook_runner_of_openclaw_says_so(observing: Command, tmp_path: Path) -> None:
     """Another version of OpenClaw may lack the function, and `agent-hooks doctor` reads the sign of life."""
     plugin = Path(write_plugin(open_bridge("openclaw")))
@@ -285,7 +278,6 @@ def test_a_plugin_that_cannot_start_the_hook_runner_of_openclaw_says_so(observin
     assert "openclaw agent" in life.error
 
 
-@pytest.mark.behaviour("PG17")
 def test_sub_agents_belong_to_the_session_of_the_person(observing: Command) -> None:
     """A sub-agent's calls are judged with its id, and its prompt is no prompt of the person."""
     with Plugged(observing, "opencode") as agent:
@@ -304,7 +296,6 @@ def test_sub_agents_belong_to_the_session_of_the_person(observing: Command) -> N
         assert agent.call("after_tool_call", begun, context)["notes"] == ["agent_hooks: result 8 of sub-2: False"]
 
 
-@pytest.mark.behaviour("PG18")
 def test_a_tool_of_opencode_that_throws_is_a_failed_call(observing: Command) -> None:
     """The bus reports it; a call that a hook has blocked is no failed one."""
     with Plugged(observing, "opencode") as agent:
@@ -319,7 +310,6 @@ def test_a_tool_of_opencode_that_throws_is_a_failed_call(observing: Command) -> 
     assert outcomes == [[], ["result 2 of main: True"]]
 
 
-@pytest.mark.behaviour("PG19")
 def test_a_stop_goes_on_unless_the_person_has_stopped_the_agent(observing: Command) -> None:
     """OpenCode gets another prompt, and pi an entry; an agent that was stopped stays so."""
     with Plugged(observing, "opencode") as agent:
@@ -338,7 +328,6 @@ def test_a_stop_goes_on_unless_the_person_has_stopped_the_agent(observing: Comma
         assert "value" not in outcome
 
 
-@pytest.mark.behaviour("PG20")
 def test_a_person_who_stops_pi_stops_its_calls_and_not_the_redaction_of_results(observing: Command) -> None:
     """A call that waits for its answer is denied, and a result is passed to the hooks."""
     event = {"toolName": "bash", "toolCallId": "1", "input": {"command": "ls"}, "content": [], "isError": True}
@@ -360,7 +349,6 @@ def register(api):
 """
 
 
-@pytest.mark.behaviour("PG20")
 def test_a_person_who_stops_pi_while_a_hook_judges_denies_the_call(command: Command) -> None:
     """pi does not wait for the answer of the hook."""
     command.add_hook(SLEEPING)
@@ -371,7 +359,6 @@ def test_a_person_who_stops_pi_while_a_hook_judges_denies_the_call(command: Comm
 # ---- payloads
 
 
-@pytest.mark.behaviour("PG4")
 def test_functions_and_circles_are_left_out_of_a_payload(agent: Plugged) -> None:
     """The rest of the input is judged as it is."""
     with agent:
@@ -379,7 +366,6 @@ def test_functions_and_circles_are_left_out_of_a_payload(agent: Plugged) -> None
     assert outcome["notes"] == ["input ['big', 'command', 'one', 'other']"]
 
 
-@pytest.mark.behaviour("PG5")
 def test_a_payload_of_50_mb_is_refused_with_a_reason(agent: Plugged) -> None:
     """The gate denies, and the next call is judged."""
     with agent:
@@ -395,7 +381,6 @@ def test_an_event_that_cannot_be_read_is_refused(agent: Plugged) -> None:
         )
 
 
-@pytest.mark.behaviour("PG6")
 def test_a_prompt_that_cannot_be_judged_does_not_reach_the_model(agent: Plugged) -> None:
     """pi lets a prompt pass when its handler throws, so the refusal is an answer."""
     agent.change(f'"{stub_path(agent.bridge)}"', '"/nowhere.py"')
@@ -408,7 +393,6 @@ def test_a_prompt_that_cannot_be_judged_does_not_reach_the_model(agent: Plugged)
 # ---- the server
 
 
-@pytest.mark.behaviour("PG7")
 def test_the_plugin_finds_the_server_without_python(agent: Plugged) -> None:
     """Node computes the same name of the socket."""
     agent.command("serve", "--status")
@@ -419,7 +403,6 @@ def test_the_plugin_finds_the_server_without_python(agent: Plugged) -> None:
         assert "too dangerous" in reason_of(agent.bash("danger"))
 
 
-@pytest.mark.behaviour("PG8")
 def test_a_server_that_has_ended_is_started_again(agent: Plugged) -> None:
     """An idle server, and one that was killed, are no outage."""
     with agent:
@@ -430,7 +413,6 @@ def test_a_server_that_has_ended_is_started_again(agent: Plugged) -> None:
         assert "too dangerous" in reason_of(agent.bash("danger"))
 
 
-@pytest.mark.behaviour("PG9")
 def test_a_server_killed_while_it_judges_denies_the_call(agent: Plugged, tmp_path: Path) -> None:
     """The hooks may have run, so they are not asked again; the next call is judged."""
     mark = tmp_path / "judging"
@@ -444,7 +426,6 @@ def test_a_server_killed_while_it_judges_denies_the_call(agent: Plugged, tmp_pat
         assert "value" not in agent.bash()
 
 
-@pytest.mark.behaviour("PG10")
 def test_a_call_is_denied_with_the_remedy_when_no_server_can_be_started(agent: Plugged) -> None:
     """A Python that is gone is named, with the command that mends it."""
     agent.change('client: ["', 'client: ["/nowhere/python", "')
@@ -455,7 +436,6 @@ def test_a_call_is_denied_with_the_remedy_when_no_server_can_be_started(agent: P
     assert str(agent.plugin) in reason
 
 
-@pytest.mark.behaviour("PG10")
 def test_an_agent_ends_at_once_when_no_server_could_be_started(agent: Plugged) -> None:
     """The clock of a start that failed would hold Node for 20 s."""
     agent.change('client: ["', 'client: ["/nowhere/python", "')
@@ -502,7 +482,6 @@ def false_server(agent: Plugged, *lines: bytes) -> Iterator[None]:
             Path(path).unlink()
 
 
-@pytest.mark.behaviour("PG11")
 @pytest.mark.parametrize(
     ("lines", "reason"),
     [
@@ -546,7 +525,6 @@ def test_the_plugin_does_not_speak_to_a_server_in_a_directory_of_others(agent: P
 # ---- the file
 
 
-@pytest.mark.behaviour("PG12")
 def test_a_plugin_leaves_a_sign_of_life_when_its_agent_loads_it(agent: Plugged) -> None:
     """It has the version, the time and the process; before the first load there is none."""
     assert last_heartbeat(agent.bridge) is None
@@ -559,7 +537,6 @@ def test_a_plugin_leaves_a_sign_of_life_when_its_agent_loads_it(agent: Plugged) 
     assert began - 1 <= found.time <= time.time() + 1
 
 
-@pytest.mark.behaviour("PG12")
 def test_a_plugin_that_cannot_connect_leaves_the_error(agent: Plugged) -> None:
     """The agent's own error stays as it was."""
     code = f"import({json.dumps(agent.plugin.as_uri())}).then((module) => module.default({{}}))"

@@ -55,7 +55,6 @@ def test_a_file_that_is_gone_is_left_to_the_search() -> None:
     assert not imported(name, f"{file}.gone")
 
 
-@pytest.mark.behaviour("SP1")
 @pytest.mark.parametrize("change", [(".so'", ".gone'"), ("preload('", "preload('another ")])
 def test_an_event_is_answered_after_python_was_moved_or_replaced(agent: OtherAgent, change: tuple[str, str]) -> None:
     """The generated file was written for the Python that was there before."""

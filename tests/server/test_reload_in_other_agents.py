@@ -6,8 +6,6 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
-import pytest
-
 from other_agent import OtherAgent
 
 LIFE = """
@@ -29,7 +27,6 @@ def reason(answer: Any) -> str:
     return str(answer["hookSpecificOutput"]["permissionDecisionReason"]).partition(" (")[0]
 
 
-@pytest.mark.behaviour("Y9")
 def test_state_is_handed_over_in_a_session_of_another_agent(agent: OtherAgent) -> None:
     """The former hooks hear a shutdown, and the new ones a start; the session goes on."""
     hook = agent.command.add_hook(LIFE.format("old"))
@@ -40,7 +37,6 @@ def test_state_is_handed_over_in_a_session_of_another_agent(agent: OtherAgent) -
     assert life.read_text().splitlines() == ["old start None 0", "old shutdown True 1", "new start True 1"]
 
 
-@pytest.mark.behaviour("Y9")
 def test_a_broken_edit_keeps_the_old_gate_in_another_agent(agent: OtherAgent) -> None:
     """The person reads of it once, a mended file counts, and so do settings that cannot be read."""
     hook = agent.command.add_hook(LIFE.format("old"))

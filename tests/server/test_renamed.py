@@ -44,7 +44,6 @@ def decision(said: Any) -> str:
     return str(said.get("hookSpecificOutput", {}).get("permissionDecision", "pass"))
 
 
-@pytest.mark.behaviour("G18")
 @pytest.mark.parametrize("approved", ["once", "always"])
 @pytest.mark.parametrize("git", [False, True])
 @pytest.mark.parametrize("told", ["old", "new"])
@@ -69,7 +68,6 @@ def test_a_renamed_project_keeps_its_gates_or_denies(agent: OtherAgent, approved
     assert decision(ask(agent, old, "make test")) == "pass"
 
 
-@pytest.mark.behaviour("G18")
 def test_the_host_keeps_the_gates_of_a_renamed_project(command: Command) -> None:
     """The calls of the next prompt are judged by its gates, or denied because they are gone."""
     command.add_hook(GATE)

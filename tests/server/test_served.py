@@ -52,7 +52,6 @@ def reason_of(said: Any) -> str:
     return str(said["hookSpecificOutput"]["permissionDecisionReason"])
 
 
-@pytest.mark.behaviour("B11")
 def test_hooks_keep_their_state_between_events_and_each_session_has_its_own(agent: OtherAgent) -> None:
     """A counter of each session continues."""
     agent.command.add_hook(COUNTING)
@@ -63,7 +62,6 @@ def test_hooks_keep_their_state_between_events_and_each_session_has_its_own(agen
     assert (server["sessions"], server["events"]) == (2, 4)
 
 
-@pytest.mark.behaviour("B12")
 def test_many_first_events_at_once_start_one_server(agent: OtherAgent) -> None:
     """One client starts the server, and the others wait for it."""
     agent.command.add_hook(COUNTING)
@@ -98,7 +96,6 @@ def test_an_agent_that_ignores_how_its_children_end_is_answered_too(agent: Other
         agent.command("serve", "--stop")
 
 
-@pytest.mark.behaviour("B14")
 def test_a_changed_new_or_deleted_hook_file_counts_from_the_next_event(agent: OtherAgent) -> None:
     """No restart is needed, and the hooks get their shutdown and start."""
     path = agent.command.add_hook(
@@ -123,8 +120,6 @@ def test_a_changed_new_or_deleted_hook_file_counts_from_the_next_event(agent: Ot
     assert "settings.json" in agent()["systemMessage"]
 
 
-@pytest.mark.behaviour("G10")
-@pytest.mark.behaviour("G12")
 def test_a_change_of_the_persons_own_hooks_is_told_while_the_session_runs(agent: OtherAgent, home: Path) -> None:
     """The sentence names the files once; a change in the project is a matter of its approval."""
     own = home / ".agent" / "hooks" / "own.py"
@@ -147,7 +142,6 @@ def test_a_change_of_the_persons_own_hooks_is_told_while_the_session_runs(agent:
     assert "+def register(api): return None" in edits[0]["diff"]
 
 
-@pytest.mark.behaviour("B13")
 def test_a_server_that_dies_while_it_judges_denies_and_the_next_event_starts_another(agent: OtherAgent) -> None:
     """Also if a hook ends the process, which without a server would print nothing and let the call through."""
     agent.command.add_hook(
@@ -167,7 +161,6 @@ def test_a_server_that_dies_while_it_judges_denies_and_the_next_event_starts_ano
     assert agent() == {}
 
 
-@pytest.mark.behaviour("B13")
 def test_a_process_of_the_events_own_that_dies_without_an_answer_denies(agent: OtherAgent) -> None:
     """There is no server in this test."""
     agent.write_stub(start=0.0)
@@ -175,7 +168,6 @@ def test_a_process_of_the_events_own_that_dies_without_an_answer_denies(agent: O
     assert "exit code 0 and without an answer" in reason_of(agent())
 
 
-@pytest.mark.behaviour("EN1")
 def test_a_refusal_of_the_client_names_a_path_that_is_no_text(agent: OtherAgent) -> None:
     """An agent that reads strictly would drop the answer, and run the tool."""
     agent.write_stub(start=0.0, run=["/nowhere"], remedy="see /home/a\udcff/file")
@@ -185,7 +177,6 @@ def test_a_refusal_of_the_client_names_a_path_that_is_no_text(agent: OtherAgent)
     assert "/home/a?/file" in denial["permissionDecisionReason"]
 
 
-@pytest.mark.behaviour("B13")
 def test_a_server_that_is_stuck_denies_a_call_and_nothing_else(agent: OtherAgent) -> None:
     """A stuck server differs from a busy one in that it sends no first line."""
     agent()
@@ -207,7 +198,6 @@ def test_a_server_that_is_stuck_denies_a_call_and_nothing_else(agent: OtherAgent
     assert agent() == {}
 
 
-@pytest.mark.behaviour("B13")
 def test_a_hook_that_hangs_denies_and_the_next_call_is_judged(agent: OtherAgent) -> None:
     """The denial comes before the agent's own deadline, which would let the call through; the server cancels the call."""
     begun, marks = (agent.command.project / name for name in ("begun", "marks"))
@@ -238,7 +228,6 @@ def test_a_hook_that_hangs_denies_and_the_next_call_is_judged(agent: OtherAgent)
     assert agent() == {}
 
 
-@pytest.mark.behaviour("B13")
 def test_a_hook_that_hangs_in_a_process_of_its_own_denies(agent: OtherAgent) -> None:
     """The client kills the process."""
     agent.write_stub(start=0.0, events=calls_end_after(1.0))
@@ -246,7 +235,6 @@ def test_a_hook_that_hangs_in_a_process_of_its_own_denies(agent: OtherAgent) -> 
     assert "in time" in reason_of(agent())
 
 
-@pytest.mark.behaviour("B13")
 def test_a_hook_that_closes_everything_and_hangs_in_a_process_of_its_own_denies(agent: OtherAgent) -> None:
     """A daemon does so: the end of its output is not its end."""
     agent.write_stub(start=0.0, events=calls_end_after(2.0))
@@ -277,7 +265,6 @@ def test_what_a_hook_starts_in_a_process_of_its_own_is_not_waited_for(agent: Oth
     ],
     ids=["empty", "words", "no UTF-8", "a list", "a line break in a text", "half", "deep", "50 MB"],
 )
-@pytest.mark.behaviour("B10")
 def test_what_cannot_be_read_denies_a_call_only(event: str, text: str | bytes, agent: OtherAgent) -> None:
     """Other events pass silently, and the server continues."""
     done = agent.run(event, text)
@@ -328,7 +315,6 @@ def test_what_the_generated_file_asks_can_be_asked_from_python(
         assert (code, b"hook.py" in answer) == (0, denied)
 
 
-@pytest.mark.behaviour("B13")
 def test_a_server_of_another_version_is_not_asked(agent: OtherAgent) -> None:
     """A process of its own judges the event: the hooks keep no state, but the event is judged."""
     agent.command.add_hook(COUNTING)
@@ -377,7 +363,6 @@ def test_what_is_not_there_any_more_denies_and_says_what_to_do(agent: OtherAgent
     assert agent.stub in reason
 
 
-@pytest.mark.behaviour("B15")
 def test_the_end_of_a_session_unloads_its_hooks_and_clear_does_not(agent: OtherAgent) -> None:
     """After /clear the agent continues in a session with another id, with the same hooks."""
     marks = agent.command.project / "marks"
@@ -458,7 +443,6 @@ def test_a_log_that_grows_long_keeps_its_end_while_the_server_runs(hook: str, ag
     assert "\0" not in said
 
 
-@pytest.mark.behaviour("B15")
 def test_a_server_ends_when_it_is_idle_and_its_agents_are_gone(agent: OtherAgent) -> None:
     """It does not end while an agent is alive."""
     path = "/".join(client.place(config_of(BRIDGE), str(agent.command.project)))
@@ -539,7 +523,6 @@ def test_a_server_without_a_port_needs_no_cryptography() -> None:
     subprocess.run([sys.executable, "-c", code], env=unmeasured, timeout=PATIENCE, check=True)
 
 
-@pytest.mark.behaviour("B15")
 @pytest.mark.parametrize("how", ["stop", "signal"])
 def test_a_server_without_hooks_ends_too(how: str, agent: OtherAgent) -> None:
     """It leaves no socket behind."""
@@ -554,7 +537,6 @@ def test_a_server_without_hooks_ends_too(how: str, agent: OtherAgent) -> None:
     assert agent() == {}
 
 
-@pytest.mark.behaviour("B15")
 @pytest.mark.parametrize("how", ["stop", "signal"])
 def test_a_server_that_is_ended_ends_its_hooks_also_when_one_hangs(how: str, agent: OtherAgent) -> None:
     """They get their shutdown and are unloaded, and the event that is being judged is denied."""
@@ -841,7 +823,6 @@ imports.import_hook({str(gate)!r})
     assert "known to be bad" in reason_of(agent())
 
 
-@pytest.mark.behaviour("B13")
 def test_what_a_hook_forks_keeps_nobody_from_starting_another_server(agent: OtherAgent) -> None:
     """A pool of processes outlives a server that is killed.  The call that was being judged is denied at once."""
     agent.command.add_hook(
@@ -880,7 +861,6 @@ def test_a_log_that_was_left_behind_is_used_again(agent: OtherAgent) -> None:
     assert not other.exists()
 
 
-@pytest.mark.behaviour("G15")
 def test_a_call_whose_payload_says_that_it_is_another_event_is_denied(agent: OtherAgent) -> None:
     """The agent waits for an answer about a call; the answer to any other event would let the call run."""
     agent.command.add_hook(COUNTING)

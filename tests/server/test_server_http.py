@@ -446,7 +446,6 @@ def test_only_this_machine_is_heard(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-@pytest.mark.behaviour("B23")
 class TestServer:
     """Over real sockets."""
 

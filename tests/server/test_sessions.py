@@ -141,7 +141,6 @@ async def until_ended(opener: LoadingOpener) -> None:
 class TestSessions:
     """In a task group of the server's event loop."""
 
-    @pytest.mark.behaviour("LA13")
     async def test_a_client_that_goes_while_hooks_load_leaves_them_to_the_next_event(
         self, tmp_path: Path, marks: Path
     ) -> None:
@@ -267,7 +266,6 @@ class TestSessions:
             sessions.end_abandoned(60)
         assert marks.read_text().splitlines() == ["s start", "s shutdown"]
 
-    @pytest.mark.behaviour("EN7")
     async def test_another_process_that_resumes_a_session_opens_it_anew_where_the_process_tells_of_a_person(
         self, opener: LoadingOpener, marks: Path
     ) -> None:
@@ -286,7 +284,6 @@ class TestSessions:
             sessions.end()
         assert sorted(marks.read_text().splitlines()) == ["s shutdown", "s shutdown", "s start", "s start"]
 
-    @pytest.mark.behaviour("SV7")
     async def test_the_hooks_of_the_sessions_that_were_idle_for_longest_are_unloaded_when_there_are_too_many(
         self, opener: LoadingOpener, marks: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -316,7 +313,6 @@ class TestSessions:
         lines = marks.read_text().splitlines()
         assert [line for line in lines if line.startswith("b")] == ["b start", "b shutdown", "b start", "b shutdown"]
 
-    @pytest.mark.behaviour("SV7")
     async def test_the_number_of_known_sessions_has_a_limit(
         self, opener: LoadingOpener, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -331,7 +327,6 @@ class TestSessions:
             assert {key[1] for key in sessions._all} == {"b", "c"}
             sessions.end()
 
-    @pytest.mark.behaviour("SV7")
     async def test_a_session_whose_hooks_were_unloaded_takes_less_than_a_kilobyte(
         self, opener: LoadingOpener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

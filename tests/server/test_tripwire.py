@@ -29,7 +29,6 @@ def raise_alarm(agent: OtherAgent) -> str:
     return str(agent("PostToolUse", **RESULT)["systemMessage"])
 
 
-@pytest.mark.behaviour("TW17")
 @pytest.mark.parametrize("is_resident", [True, False])
 def test_a_person_lifts_an_alarm(agent: OtherAgent, is_resident: bool) -> None:
     """`doctor` names it, and the session goes on at once."""
@@ -50,7 +49,6 @@ def test_a_person_lifts_an_alarm(agent: OtherAgent, is_resident: bool) -> None:
     assert "no session is stopped" in typed(agent.command, "doctor", "--clear-alarm")
 
 
-@pytest.mark.behaviour("TW17")
 def test_only_a_person_lifts_an_alarm(agent: OtherAgent, tmp_path: Path) -> None:
     """Neither a program nor an agent that has opened a terminal."""
     raise_alarm(agent)
@@ -62,7 +60,6 @@ def test_only_a_person_lifts_an_alarm(agent: OtherAgent, tmp_path: Path) -> None
     assert reason_of(agent) is not None
 
 
-@pytest.mark.behaviour("TW10")
 def test_a_new_session_is_free(agent: OtherAgent) -> None:
     """The alarm is that of one session."""
     raise_alarm(agent)
@@ -71,7 +68,6 @@ def test_a_new_session_is_free(agent: OtherAgent) -> None:
     assert agent(session_id="another") == {}
 
 
-@pytest.mark.behaviour("TW11")
 def test_a_server_that_is_killed_between_call_and_result_raises_no_alarm(agent: OtherAgent) -> None:
     """So does one after which each event has a process of its own."""
     agent("SessionStart", source="startup")
@@ -87,7 +83,6 @@ def test_a_server_that_is_killed_between_call_and_result_raises_no_alarm(agent: 
     assert agent(tool_use_id="c") == {}
 
 
-@pytest.mark.behaviour("TW10")
 @pytest.mark.parametrize("is_resident", [True, False])
 def test_an_alarm_stops_the_sub_agents_of_its_session(agent: OtherAgent, is_resident: bool) -> None:
     """A sub-agent of Copilot CLI has a session of its own, and each of its events names the session of the person."""

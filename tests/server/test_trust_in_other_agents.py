@@ -46,7 +46,6 @@ def by_command(command: Command, **fields: object) -> dict[str, dict[str, str]]:
     return answer
 
 
-@pytest.mark.behaviour("T57")
 def test_a_project_that_was_never_approved_is_left_out_and_named(untrusted: OtherAgent) -> None:
     """Neither its hook nor its settings count, with and without a server, and the person is told once a session."""
     started = json.dumps(untrusted("SessionStart", source="startup"))

@@ -45,7 +45,6 @@ def reports() -> set[str]:
     return {name for name in os.listdir(tempfile.gettempdir()) if name.startswith("agent-hooks-error-")}
 
 
-@pytest.mark.behaviour("TW20")
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_a_bridge_that_cannot_be_imported_leaves_the_other_agents_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
@@ -62,7 +61,6 @@ async def test_a_bridge_that_cannot_be_imported_leaves_the_other_agents_alone(
     assert "the bridge to damaged cannot be used" in caplog.text
 
 
-@pytest.mark.behaviour("TW20")
 def test_doctor_names_a_bridge_that_cannot_be_imported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: Path
 ) -> None:
@@ -75,7 +73,6 @@ def test_doctor_names_a_bridge_that_cannot_be_imported(
     assert any(each.what == "claude-code" for each in found)
 
 
-@pytest.mark.behaviour("TW20")
 def test_a_generated_file_that_cannot_be_updated_is_no_reason_not_to_serve(agent: OtherAgent, home: Path) -> None:
     """The log names it."""
     stub = home / ".agent" / "bridges" / "agent-hooks-gemini-cli.py"
@@ -87,7 +84,6 @@ def test_a_generated_file_that_cannot_be_updated_is_no_reason_not_to_serve(agent
     assert str(stub.with_suffix(".pyc")) in Path(f"{place_of(str(agent.command.project))}.log").read_text()
 
 
-@pytest.mark.behaviour("TW21")
 def test_a_server_that_cannot_start_is_told_once_in_a_session(agent: OtherAgent, tmp_path: Path) -> None:
     """The message names the reason and the hooks that lose their state; no event leaves a file behind."""
     agent.command.add_hook("def register(api): api.on('tool_call', lambda event, ctx: None)")
@@ -107,7 +103,6 @@ def place_of_name(agent: OtherAgent) -> str:
     return os.path.basename(place_of(str(agent.command.project)))
 
 
-@pytest.mark.behaviour("TW21")
 def test_the_sign_of_a_missing_server_is_kept_from_hooks(agent: OtherAgent, tmp_path: Path) -> None:
     """Programs that they start would be told the same."""
     source = """
@@ -123,7 +118,6 @@ def test_the_sign_of_a_missing_server_is_kept_from_hooks(agent: OtherAgent, tmp_
     assert agent()["systemMessage"].startswith("False")
 
 
-@pytest.mark.behaviour("TW21")
 def test_doctor_names_a_server_that_cannot_start(agent: OtherAgent, tmp_path: Path) -> None:
     """With the reason, and with the command that shows more."""
     settings = agent.command.project / ".claude" / "settings.local.json"

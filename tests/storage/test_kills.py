@@ -103,7 +103,6 @@ def kill_often(project: Path, times: int, seed: int) -> None:
         check_sessions(project)
 
 
-@pytest.mark.behaviour("LX8")
 def test_a_killed_approval_or_session_is_whole(project: Path) -> None:
     """A sample."""
     kill_often(project, FEW, seed=1)

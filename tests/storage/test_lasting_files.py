@@ -45,7 +45,6 @@ def test_a_file_is_made_whole_and_never_replaced(tmp_path: Path, links: bool, mo
     assert (tmp_path / "file").read_bytes() == b"text"
 
 
-@pytest.mark.behaviour("LX6")
 @pytest.mark.parametrize("found", [None, b"", b"*", b"*\n", b"mine\n"])
 def test_the_sessions_directory_keeps_itself_out_of_git(project: Path, found: bytes | None) -> None:
     """A file that an earlier version left empty or cut is mended; one with another text is the person's."""
@@ -58,7 +57,6 @@ def test_the_sessions_directory_keeps_itself_out_of_git(project: Path, found: by
     assert [path.name for path in ignored.parent.iterdir() if path.suffix != ".jsonl"] == [".gitignore"]
 
 
-@pytest.mark.behaviour("LX6")
 @pytest.mark.parametrize("kind", ["link", "fifo", "directory"])
 def test_what_stands_in_the_place_of_that_file_stays(project: Path, kind: str) -> None:
     """A project from elsewhere may bring a link to a file of the person."""
@@ -73,7 +71,6 @@ def test_what_stands_in_the_place_of_that_file_stays(project: Path, kind: str) -
     assert (project / "empty").read_bytes() == b""
 
 
-@pytest.mark.behaviour("LX6")
 def test_a_full_disk_leaves_no_empty_file_behind(project: Path) -> None:
     """A limit on the size of files stands for the full disk; the session is refused, and the next one works."""
     program = """
@@ -144,7 +141,6 @@ print(late)
 """
 
 
-@pytest.mark.behaviour("LX7")
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the rights of a socket's directory count")
 def test_secret_files_have_their_rights_from_the_first_byte(home: Path, project: Path) -> None:
     """Without a umask too: records, trust, keys, sessions, copies of settings, sockets."""
@@ -173,7 +169,6 @@ os.fsync = fsync
 """
 
 
-@pytest.mark.behaviour("LX8")
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the names of descriptors in /proc")
 @pytest.mark.parametrize("kind", ["trust", "approval", "index", "checkpoint"])
 def test_what_is_said_to_be_saved_is_on_the_disk(home: Path, project: Path, kind: str) -> None:

@@ -59,7 +59,6 @@ def test_commands_that_look_and_set(terminal: Terminal, command: Command) -> Non
         tmux.sees(f"> {text.strip()}\n{text.strip()}")
 
 
-@pytest.mark.behaviour("I9")
 def test_interceptors_change_and_block_commands(terminal: Terminal, command: Command) -> None:
     """`command.execute.before`, seen on the screen."""
     command.add_hook("""
@@ -78,7 +77,6 @@ def test_interceptors_change_and_block_commands(terminal: Terminal, command: Com
     tmux.sees("/clear: not carried out: keep it (")
 
 
-@pytest.mark.behaviour("TM14")
 def test_exit_is_quit_for_interceptors_too(terminal: Terminal, command: Command) -> None:
     """A hook that watches `quit` hears of `/exit`, and the program ends."""
     command.add_hook("""
@@ -366,7 +364,6 @@ def test_a_list_of_sessions_tells_when_each_was_last_written(terminal: Terminal,
     assert re.search(r"^> 1\. 11 Jan \d\d:00 please .*… \(2 messages\)$", tmux.asks("Which session?"), re.MULTILINE)
 
 
-@pytest.mark.behaviour("TM13")
 def test_the_line_below_the_prompt_counts_the_checkpoints(terminal: Terminal, home: Path) -> None:
     """Of the session alone, also of one that is gone on with; without git, and when they are off, it says so."""
     tmux = terminal()
@@ -390,7 +387,6 @@ def test_the_line_below_the_prompt_counts_the_checkpoints(terminal: Terminal, ho
     tmux.sees("· checkpoints off")
 
 
-@pytest.mark.behaviour("TM12")
 def test_a_hook_that_takes_long_in_emit_is_seen_to_take_long(terminal: Terminal, command: Command) -> None:
     """The spinner names the work, until the answer comes."""
     hook = command.add_hook("""
@@ -410,7 +406,6 @@ def test_a_hook_that_takes_long_in_emit_is_seen_to_take_long(terminal: Terminal,
     assert "firing" not in tmux.sees("left with 0")
 
 
-@pytest.mark.behaviour("TM29")
 def test_a_text_of_the_person_is_a_command(terminal: Terminal, command: Command, home: Path) -> None:
     """The menu offers it, its words are in their place, and /help names its file."""
     own = home / ".agent" / "commands"
@@ -429,7 +424,6 @@ def test_a_text_of_the_person_is_a_command(terminal: Terminal, command: Command,
     tmux.sees("• bash echo hello ; echo bye → ok")
 
 
-@pytest.mark.behaviour("TM30")
 def test_while_planning_the_agent_only_looks(terminal: Terminal, command: Command) -> None:
     """Shift-Tab and /plan switch it; it holds after a reload; the session has the notes for the model."""
     (command.project / "a.txt").write_text("alpha\n")
@@ -477,7 +471,6 @@ def test_while_planning_the_agent_only_looks(terminal: Terminal, command: Comman
     assert text.count("The person has ended planning") == 1
 
 
-@pytest.mark.behaviour("TM30")
 def test_edits_in_the_project_pass_and_a_plan_is_accepted(terminal: Terminal, command: Command) -> None:
     """The question about an edit leads there, and Enter at the empty line asks about the plan."""
     (command.project / "a.txt").write_text("alpha\n")
@@ -520,7 +513,6 @@ def test_edits_in_the_project_pass_and_a_plan_is_accepted(terminal: Terminal, co
     tmux.sees("asking first · puppet")
 
 
-@pytest.mark.behaviour("TM39")
 def test_the_level_of_the_settings_begins_and_an_answer_counts_for_a_use_of_a_program(
     terminal: Terminal, command: Command, home: Path
 ) -> None:
@@ -560,7 +552,6 @@ def test_the_level_of_the_settings_begins_and_an_answer_counts_for_a_use_of_a_pr
     tmux.sees("to go on with this session: agent-hooks run --continue --caution plan\n")
 
 
-@pytest.mark.behaviour("TM35")
 def test_the_conversation_can_be_taken_along(
     terminal: Terminal, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -596,7 +587,6 @@ def test_the_conversation_can_be_taken_along(
     tmux.sees("be short")
 
 
-@pytest.mark.behaviour("TM35")
 def test_a_terminal_that_has_a_clipboard_gets_the_answer(
     terminal: Terminal, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -611,7 +601,6 @@ def test_a_terminal_that_has_a_clipboard_gets_the_answer(
     assert tmux.clipboard() == "good morning"
 
 
-@pytest.mark.behaviour("TM36")
 def test_a_model_and_a_level_are_chosen_from_a_list(
     terminal: Terminal, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -633,7 +622,6 @@ def test_a_model_and_a_level_are_chosen_from_a_list(
     tmux.sees("i thinking: high")
 
 
-@pytest.mark.behaviour("TM15")
 def test_the_changes_of_the_conversation_are_shown(terminal: Terminal, command: Command) -> None:
     """Those of the agent alone, and not those that were taken back."""
     subprocess.run(["git", "init", "-q"], cwd=command.project, check=True)
@@ -675,7 +663,6 @@ def test_hooks_names_the_files_that_wait_for_approval(terminal: Terminal, comman
     tmux.until(lambda screen: ".agent/hooks/" in screen.rpartition("no hooks: ")[2].partition("\n")[2], "the file")
 
 
-@pytest.mark.behaviour("TM25")
 def test_the_pager_has_the_earlier_messages_of_a_session_too(
     terminal: Terminal, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

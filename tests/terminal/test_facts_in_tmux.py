@@ -13,7 +13,6 @@ from tmux import Tmux
 pytestmark = pytest.mark.terminal
 
 
-@pytest.mark.behaviour("TM19")
 def test_status_and_the_line_below_the_prompt_tell_how_full_the_context_is(
     terminal: Callable[..., Tmux], command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

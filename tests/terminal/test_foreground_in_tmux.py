@@ -24,7 +24,6 @@ def register(api):
 """
 
 
-@pytest.mark.behaviour("TM25")
 @pytest.mark.skipif(shutil.which("less") is None, reason="there is no less on this machine")
 def test_the_pager_shows_the_whole_conversation(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     """All lines of an output, the end first; Ctrl-C and q in it leave the session as it was."""
@@ -50,7 +49,6 @@ def test_the_pager_shows_the_whole_conversation(terminal: Terminal, monkeypatch:
     tmux.sees("a42b")
 
 
-@pytest.mark.behaviour("TM25")
 @pytest.mark.skipif(shutil.which("less") is None, reason="there is no less on this machine")
 def test_lines_that_come_meanwhile_are_printed_after_the_pager(terminal: Terminal, command: Command) -> None:
     """The run goes on below the pager, and a question of a hook ends it."""
@@ -83,7 +81,6 @@ def test_lines_that_come_meanwhile_are_printed_after_the_pager(terminal: Termina
     tmux.sees("stopped by your No")
 
 
-@pytest.mark.behaviour("TM25")
 def test_without_a_pager_an_error_names_the_remedy(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     """A program that does not exist, or a value that is no command."""
     monkeypatch.setenv("PAGER", "no-such-pager --fast")
@@ -95,7 +92,6 @@ def test_without_a_pager_an_error_names_the_remedy(terminal: Terminal, monkeypat
     tmux.sees("a42b")
 
 
-@pytest.mark.behaviour("TM26")
 def test_the_line_is_written_in_the_editor(terminal: Terminal, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """It gets the text so far; a failure of the editor changes nothing."""
     editor = tmp_path / "editor"

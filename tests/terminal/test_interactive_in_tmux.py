@@ -96,7 +96,6 @@ def test_a_whole_afternoon(terminal: Terminal, command: Command) -> None:
     tmux.sees("left with 0")
 
 
-@pytest.mark.behaviour("U8")
 def test_dialogs_of_two_hooks_wait_for_one_another(terminal: Terminal, command: Command) -> None:
     """Two results are judged at once; each question is asked, and each answer goes where it belongs."""
     command.add_hook("""
@@ -123,7 +122,6 @@ def test_dialogs_of_two_hooks_wait_for_one_another(terminal: Terminal, command: 
     assert f"the person said hide {word}" in screen
 
 
-@pytest.mark.behaviour("U12")
 def test_a_dialog_on_a_small_terminal_that_changes_its_size(terminal: Terminal, command: Command) -> None:
     """20 columns and 10 rows: everything can be read and chosen; Ctrl-C cancels, and the terminal is as before."""
     command.add_hook("""
@@ -450,7 +448,6 @@ def chosen(screen: str) -> str:
     return next((line for line in reversed(screen.splitlines()) if line.startswith("> ")), "")
 
 
-@pytest.mark.behaviour("VX7")
 def test_no_key_for_the_prompt_line_says_yes(terminal: Terminal, command: Command) -> None:
     """Up and Enter for the last prompt, pressed as a question comes up or later, allow nothing."""
     command.add_hook("""
@@ -483,7 +480,6 @@ def test_no_key_for_the_prompt_line_says_yes(terminal: Terminal, command: Comman
     tmux.until(lambda screen: screen.count("Run it? → No") == 2, "the second answer")
 
 
-@pytest.mark.behaviour("TM2")
 def test_the_line_that_is_typed_breaks_between_words(terminal: Terminal, command: Command) -> None:
     """Also after the terminal has changed its size; a key in the middle goes where the cursor stands."""
     tmux = terminal(columns=40, rows=20)

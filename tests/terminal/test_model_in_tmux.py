@@ -15,7 +15,6 @@ from tmux import Tmux
 pytestmark = pytest.mark.terminal
 
 
-@pytest.mark.behaviour("DM3")
 def test_the_model_is_named_before_anything_is_sent(
     terminal: Callable[..., Tmux], command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,7 +15,6 @@ Terminal = Callable[..., Tmux]
 COUNTS = "@bash for i in $(seq 12); do echo said $i; done; sleep 1000"
 
 
-@pytest.mark.behaviour("TM17")
 def test_the_last_lines_of_a_running_call_are_shown_and_stay_after_esc(terminal: Terminal, command: Command) -> None:
     """The call stands above them, first with its last lines alone, then with the number of those before."""
     tmux = terminal(columns=100)
@@ -46,7 +45,6 @@ def test_two_calls_at_once_share_a_small_screen(terminal: Terminal, command: Com
     tmux.sees("aborted")
 
 
-@pytest.mark.behaviour("TM18")
 def test_a_thought_of_the_model_is_shown_short_and_is_no_part_of_the_answer(
     terminal: Terminal, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -67,7 +65,6 @@ def test_a_thought_of_the_model_is_shown_short_and_is_no_part_of_the_answer(
         assert "ponder" not in done.stderr
 
 
-@pytest.mark.behaviour("TM32")
 def test_a_terminal_that_becomes_narrower_keeps_no_rows_of_the_former_drawing(
     terminal: Terminal, command: Command
 ) -> None:

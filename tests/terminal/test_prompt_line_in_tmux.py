@@ -25,7 +25,6 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
         yield running
 
 
-@pytest.mark.behaviour("TM20")
 def test_commands_and_files_are_offered_while_they_are_typed(terminal: Terminal, command: Command) -> None:
     """A line that is complete is sent by Enter although the offer is shown; an address in a text offers nothing."""
     (command.project / "plan.md").write_text("")
@@ -79,7 +78,6 @@ def test_commands_and_files_are_offered_while_they_are_typed(terminal: Terminal,
     tmux.sees("the model failed: script")
 
 
-@pytest.mark.behaviour("TM21")
 def test_a_long_paste_is_a_mark_and_is_sent_whole(terminal: Terminal, server: ModelServer, tmp_path: Path) -> None:
     """A short one is text of the line; Ctrl-J begins another line."""
     server.play(Say("I have it."))
@@ -102,7 +100,6 @@ def test_a_long_paste_is_a_mark_and_is_sent_whole(terminal: Terminal, server: Mo
     assert sent == "one\ntwo\nthen " + "\n".join(f"row {number}" for number in range(200))
 
 
-@pytest.mark.behaviour("TM22")
 def test_messages_that_wait_come_back_at_esc(terminal: Terminal, command: Command) -> None:
     """Above the text that is being typed; nothing is sent."""
     tmux = terminal()
@@ -120,7 +117,6 @@ def test_messages_that_wait_come_back_at_esc(terminal: Terminal, command: Comman
     tmux.sees("half a\none more thing\nand another\nhalf a")
 
 
-@pytest.mark.behaviour("TM23")
 def test_a_command_of_the_person_runs_and_the_model_reads_it(
     terminal: Terminal, command: Command, server: ModelServer
 ) -> None:
@@ -154,7 +150,6 @@ def test_a_command_of_the_person_runs_and_the_model_reads_it(
     assert SECRET not in output
 
 
-@pytest.mark.behaviour("TM23")
 def test_a_text_that_only_begins_like_a_command_is_a_message(terminal: Terminal, command: Command) -> None:
     """An image of Markdown, several lines, and the prompt of the command line; the mark shows which one it is."""
     tmux = terminal()
@@ -172,7 +167,6 @@ def test_a_text_that_only_begins_like_a_command_is_a_message(terminal: Terminal,
     assert not (command.project / "made").exists()
 
 
-@pytest.mark.behaviour("TM23")
 def test_below_an_agent_such_a_line_is_refused(
     terminal: Terminal, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -187,7 +181,6 @@ def test_below_an_agent_such_a_line_is_refused(
     assert not (command.project / "made").exists()
 
 
-@pytest.mark.behaviour("TM33", "TM34")
 def test_below_an_agent_nothing_is_loosened(
     terminal: Terminal, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -206,7 +199,6 @@ def test_below_an_agent_nothing_is_loosened(
     assert "count from now on" not in tmux.history()
 
 
-@pytest.mark.behaviour("TM24")
 def test_a_session_goes_on_with_its_model_and_can_be_chosen(
     terminal: Terminal, command: Command, server: ModelServer
 ) -> None:
@@ -239,7 +231,6 @@ def test_a_session_goes_on_with_its_model_and_can_be_chosen(
     assert "give the path of a session" in command("run", "--mode", "interactive", "--resume", code=2).stderr
 
 
-@pytest.mark.behaviour("TM20")
 def test_the_search_in_the_history_shows_its_line_while_one_types(terminal: Terminal, command: Command) -> None:
     """Enter takes the line without sending it."""
     tmux = terminal()
@@ -254,7 +245,6 @@ def test_the_search_in_the_history_shows_its_line_while_one_types(terminal: Term
     tmux.ends_with("> mend the roof")
 
 
-@pytest.mark.behaviour("TM23")
 def test_a_session_that_is_gone_on_with_shows_an_own_command_as_no_message(
     terminal: Terminal, command: Command
 ) -> None:

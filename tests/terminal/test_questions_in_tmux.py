@@ -12,7 +12,6 @@ from tmux import Tmux
 pytestmark = pytest.mark.terminal
 
 
-@pytest.mark.behaviour("QS1", "QS12", "QS14")
 def test_a_person_answers_the_question_of_a_guard(terminal: Callable[..., Tmux], command: Command) -> None:
     """No is chosen first; a reason reaches the model; yes runs the call; a wall asks nothing."""
     kept = command.project / "dist2"
@@ -53,7 +52,6 @@ def test_a_person_answers_the_question_of_a_guard(terminal: Callable[..., Tmux],
     tmux.sees("blocked: removes a tree by force")
 
 
-@pytest.mark.behaviour("TM34")
 def test_a_person_lets_one_call_pass_that_a_wall_stops(terminal: Callable[..., Tmux], command: Command) -> None:
     """The line of the call names the command; the next such call is stopped again; self-protection is never lifted."""
     tmux = terminal(columns=200)

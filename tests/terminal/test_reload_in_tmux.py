@@ -21,7 +21,6 @@ GATE = """
 """
 
 
-@pytest.mark.behaviour("Y8")
 def test_a_hook_mended_in_the_editor_judges_the_next_call(terminal: Terminal, command: Command) -> None:
     """A broken edit keeps the gate and is named; `/reload` and `/hooks` say it too."""
     hook = command.add_hook(GATE.format("old"))
@@ -51,7 +50,6 @@ def test_a_hook_mended_in_the_editor_judges_the_next_call(terminal: Terminal, co
     tmux.sees("left with 0")
 
 
-@pytest.mark.behaviour("Y8")
 def test_reload_says_each_time_that_a_changed_hook_waits_for_approval(terminal: Terminal, command: Command) -> None:
     """Otherwise the person would think that the edit counts."""
     command.trusted = False

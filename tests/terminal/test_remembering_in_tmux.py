@@ -21,7 +21,6 @@ def answer(tmux: Tmux, downs: int, chosen: str) -> None:
     tmux.press("Enter")
 
 
-@pytest.mark.behaviour("RM3", "RM4")
 def test_a_person_gives_answers_sees_them_and_ends_them(terminal: Callable[..., Tmux], command: Command) -> None:
     """`/clear` ends the answer of the session; `/hooks` shows both kinds, and `/hooks revoke 1` ends one for always."""
     tmux = terminal(columns=150, rows=50)

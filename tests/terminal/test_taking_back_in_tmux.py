@@ -31,7 +31,6 @@ def is_whole(repo: Path) -> bool:
     return (repo / "gone").exists() and (repo / "notes").read_text() == "by hand\n"
 
 
-@pytest.mark.behaviour("TM15")
 def test_undo_and_redo_ask_and_the_model_learns_of_it(
     terminal: Terminal, repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -74,7 +73,6 @@ def test_undo_and_redo_ask_and_the_model_learns_of_it(
         assert not is_whole(repo)
 
 
-@pytest.mark.behaviour("TM16")
 def test_branch_offers_the_files_of_the_turns_that_it_leaves(terminal: Terminal, repo: Path) -> None:
     """They stay at first; a later branch from the new session offers them once more."""
     tmux = terminal(rows=60)
@@ -120,7 +118,6 @@ def test_undo_says_why_it_cannot(terminal: Terminal, command: Command) -> None:
     tmux.sees("aborted")
 
 
-@pytest.mark.behaviour("TM15")
 def test_undo_is_about_a_message_with_all_its_turns(terminal: Terminal, repo: Path) -> None:
     """Where the last one changed nothing that is saved, a warning says so, and names the message before."""
     (repo / ".gitignore").write_text("build\n")

@@ -33,7 +33,6 @@ def test_the_interactive_mode_asks_first(terminal: Terminal, command: Command) -
     assert "[y/N]" not in tmux.screen()
 
 
-@pytest.mark.behaviour("TM33")
 def test_a_hook_is_approved_inside_of_the_program(terminal: Callable[..., Tmux], command: Command) -> None:
     """Ctrl-C leaves the question alone; a no is asked again; after a yes the hook judges; then nothing waits."""
     command.trusted = False
@@ -65,7 +64,6 @@ def test_a_hook_is_approved_inside_of_the_program(terminal: Callable[..., Tmux],
     tmux.sees("blocked: not today")
 
 
-@pytest.mark.behaviour("TM38")
 def test_a_hook_that_is_saved_while_the_agent_rests_is_told_at_once(
     terminal: Callable[..., Tmux], command: Command
 ) -> None:

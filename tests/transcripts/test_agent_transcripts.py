@@ -26,7 +26,6 @@ def read(path: Path) -> list[RecordedCall | RecordedEnd | BadLine]:
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-@pytest.mark.behaviour("VW9")
 def test_the_calls_of_each_agent_are_read_in_our_words(client: str, tmp_path: Path) -> None:
     """With session, directory and time, and the payload that the agent's hooks would get."""
     path = put(tmp_path, client)
@@ -41,7 +40,6 @@ def test_the_calls_of_each_agent_are_read_in_our_words(client: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-@pytest.mark.behaviour("VW9")
 def test_the_ends_of_each_agents_calls_are_read(client: str, tmp_path: Path) -> None:
     """A command that ends with an exit code has failed; what the model saw of it can be read later."""
     path = put(tmp_path, client)
@@ -67,7 +65,6 @@ def test_the_ends_of_each_agents_calls_are_read(client: str, tmp_path: Path) -> 
         ("opencode", "rule", "denied"),
     ],
 )
-@pytest.mark.behaviour("VW9")
 def test_a_call_that_was_denied_did_not_run(client: str, by: str, then: str, tmp_path: Path) -> None:
     """By a hook, by the person, or by a rule; Codex has one text for a person's no and for a command that was stopped."""
     found = read(put_denied(tmp_path, client, by))
@@ -151,7 +148,6 @@ def test_transcripts_are_found_where_each_agent_keeps_them(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-@pytest.mark.behaviour("VW9")
 def test_replay_takes_the_transcripts_of_each_agent(client: str, command: Command, tmp_path: Path) -> None:
     """Today's guards judge their calls."""
     if client == "opencode":

@@ -71,10 +71,9 @@ EXCLUDE = """
 """
 
 
-# ---- C1: nothing to do
+# ---- nothing to do
 
 
-@pytest.mark.behaviour("C1")
 @pytest.mark.parametrize(
     "text",
     [
@@ -135,10 +134,9 @@ def test_what_a_bridge_may_allow_is_kept_the_projects_word_counts(home: Path, pr
     assert load_transformers(cwd=project, home=home).auto_allow == {"bash"}
 
 
-# ---- C2: directories that are left out
+# ---- directories that are left out
 
 
-@pytest.mark.behaviour("C2")
 @pytest.mark.parametrize(("name", "left_out"), [("find", 4), ("grep", 4)])
 async def test_the_hosts_own_tools_leave_directories_out(home: Path, project: Path, name: str, left_out: int) -> None:
     """Results hold nothing from them at any depth; a line has the number of files, another the tool and directories."""
@@ -155,7 +153,6 @@ async def test_the_hosts_own_tools_leave_directories_out(home: Path, project: Pa
     assert not any(word in line for line in lines[:-1] for word in ("node_modules", ".venv", "egg-info"))
 
 
-@pytest.mark.behaviour("C2")
 async def test_of_a_tool_without_exclusion_the_output_is_filtered(home: Path, project: Path) -> None:
     """Glob of another agent lists absolute paths; a line has the number of lines removed."""
 
@@ -170,7 +167,6 @@ async def test_of_a_tool_without_exclusion_the_output_is_filtered(home: Path, pr
     ]
 
 
-@pytest.mark.behaviour("C2")
 @pytest.mark.parametrize(
     ("name", "tool_input"),
     [
@@ -196,7 +192,6 @@ async def test_ls_and_bash_leave_directories_out_of_what_they_list(
     assert tool_input.get("path") == "node_modules/x" or any("src" in line for line in lines)
 
 
-@pytest.mark.behaviour("C2")
 @pytest.mark.parametrize("path", ["src/.venv", "src/.venv/lib/d.py", "link"])
 async def test_an_excluded_directory_that_is_asked_for_stays_excluded(home: Path, project: Path, path: str) -> None:
     """The call may name it, a file in it, or a symlink to it."""
@@ -281,7 +276,7 @@ def test_default_args_sets_what_is_absent_and_appends_once() -> None:
         default_args({"timeout": 5}, {"append": {"timeout": "x"}})
 
 
-# ---- C3: chains and failures
+# ---- chains and failures
 
 OWN = """
     version: 1
@@ -293,7 +288,6 @@ OWN = """
 """
 
 
-@pytest.mark.behaviour("C3")
 async def test_two_transformers_are_chained_before_everybody_who_judges(home: Path, project: Path) -> None:
     """A gate gets the input that would really run."""
     mine = """
@@ -317,7 +311,6 @@ async def test_two_transformers_are_chained_before_everybody_who_judges(home: Pa
     assert errors == []
 
 
-@pytest.mark.behaviour("C3")
 @pytest.mark.parametrize(
     ("body", "text"),
     [
@@ -352,7 +345,6 @@ async def test_a_transformer_that_fails_blocks_the_call_and_is_named(
         assert f"transformer mine ({project}/.agent/command_intercept.yaml:7) failed: " in output.text
 
 
-@pytest.mark.behaviour("C3")
 async def test_an_async_transformer_is_no_transformer(home: Path, project: Path) -> None:
     """A coroutine is no dict, so the call is blocked; Python prints no warning beside the error."""
     bare = EchoTool()
@@ -418,7 +410,7 @@ async def test_a_transformer_needs_no_file(home: Path, project: Path) -> None:
     assert bare.inputs == [{"command": "LS"}]
 
 
-# ---- C4: mistakes in the configuration
+# ---- mistakes in the configuration
 
 # The text below `tools`, from line 3 on: the tool, the line, the text of the error.
 WRONG = {
@@ -482,7 +474,6 @@ WRONG = {
 }
 
 
-@pytest.mark.behaviour("C4")
 @pytest.mark.parametrize("text", WRONG)
 async def test_a_mistake_below_a_tool_blocks_that_tool_with_file_line_and_key(
     home: Path, project: Path, text: str
@@ -505,7 +496,6 @@ async def test_a_mistake_below_a_tool_blocks_that_tool_with_file_line_and_key(
     assert (await running.execute("1", {"command": "ls"})).text == "ran ls"
 
 
-@pytest.mark.behaviour("VX1")
 @pytest.mark.parametrize(
     ("text", "line", "error"),
     [
@@ -559,7 +549,6 @@ def test_no_text_makes_the_reader_fail(text: str | bytes) -> None:
     assert file.errors or any(section.errors for section in file.tools.values())
 
 
-@pytest.mark.behaviour("VX1")
 async def test_a_file_that_cannot_be_read_blocks_every_call(home: Path, project: Path) -> None:
     """A directory or a dangling symlink in its place is an error."""
     (home / ".agent" / "command_intercept.yaml").mkdir(parents=True)
@@ -577,7 +566,6 @@ async def test_a_file_that_cannot_be_read_blocks_every_call(home: Path, project:
     assert bare.inputs == []
 
 
-@pytest.mark.behaviour("VX1")
 def test_a_file_without_rights_blocks_every_call(home: Path, project: Path) -> None:
     """The reader is another user than the owner, because root may read every file."""
     path = configure(project, "version: 1")
@@ -596,7 +584,7 @@ def test_a_file_without_rights_blocks_every_call(home: Path, project: Path) -> N
     assert done.stdout.startswith("[''] cannot be read: Permission denied; every call is blocked"), done.stderr
 
 
-# ---- VX2: names of tools
+# ---- names of tools
 
 CHANGE = "transformers: [{name: default_args, config: {append: {command: ' x'}}}]"
 
@@ -606,7 +594,6 @@ def ours(name: str) -> str:
     return {"Glob": "find", "Bash": "bash"}.get(name, name)
 
 
-@pytest.mark.behaviour("VX2")
 @pytest.mark.parametrize("tools", ["find, bash: {%s}", "'Glob,Bash': {%s}", "? find , bash\n  : {%s}"])
 async def test_one_key_names_several_tools_by_either_name(home: Path, project: Path, tools: str) -> None:
     """The names are separated by commas."""
@@ -618,7 +605,6 @@ async def test_one_key_names_several_tools_by_either_name(home: Path, project: P
         assert (await tool.execute("1", {"command": "ls"})).text.startswith("ran ls x\n")
 
 
-@pytest.mark.behaviour("VX2")
 async def test_a_tool_of_a_hook_keeps_a_name_of_another_agent(home: Path, project: Path) -> None:
     """A section of Glob is one of find too, and stays one of a tool that is named Glob."""
     configure(project, f"version: 1\ntools: {{Glob: {{{CHANGE}}}}}")
@@ -627,7 +613,6 @@ async def test_a_tool_of_a_hook_keeps_a_name_of_another_agent(home: Path, projec
     assert (await tool.execute("1", {"command": "ls"})).text.startswith("ran ls x\n")
 
 
-@pytest.mark.behaviour("VX2")
 def test_either_name_switches_a_tool_off_and_allows_it(home: Path, project: Path) -> None:
     """The agent home's file and the project's may use different names."""
     configure(home, "version: 1\ntools: {Glob: {enabled: false}, Bash: {auto_allow: true}}")
@@ -637,7 +622,6 @@ def test_either_name_switches_a_tool_off_and_allows_it(home: Path, project: Path
     assert found.auto_allow == {"Bash", "bash"}
 
 
-@pytest.mark.behaviour("VX2")
 @pytest.mark.parametrize(
     ("text", "tools", "error"),
     [
@@ -691,7 +675,6 @@ MINE = "version: 1\ntools: {bash: {transformers: [{name: mine}]}}"
         ("def transform(tool_input): ...\n", None, "transform cannot be called with (tool_input, config): too many"),
     ],
 )
-@pytest.mark.behaviour("AU8")
 def test_an_own_transformer_that_cannot_be_loaded_blocks_the_tool(
     home: Path, project: Path, source: str, line: int | None, error: str
 ) -> None:
@@ -740,7 +723,6 @@ def test_each_built_in_transformer_has_the_form_of_a_users_own(name: str) -> Non
     assert module.Config() is not None
 
 
-@pytest.mark.behaviour("C4")
 async def test_a_file_that_takes_long_to_read_blocks_every_call_at_once(home: Path, project: Path) -> None:
     """A file above 256 KiB is not read: it blocks the call, before an agent stops waiting for the answer."""
     path = configure(project, "version: 1\n# " + "x" * 20_000_000 + "\n")

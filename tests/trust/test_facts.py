@@ -42,7 +42,6 @@ def write(project: Path, files: dict[str, str]) -> None:
         path.write_text(textwrap.dedent(text))
 
 
-@pytest.mark.behaviour("A20")
 def test_subscriptions_name_event_and_tools() -> None:
     """Calls and decorators of `api.on`, `api.intercept`, `register_tool` and the registry are found, with their tools."""
     source = """
@@ -71,7 +70,6 @@ def test_subscriptions_name_event_and_tools() -> None:
     assert texts(source, "unknown") == []
 
 
-@pytest.mark.behaviour("A21")
 @pytest.mark.parametrize(
     "line",
     [
@@ -127,7 +125,6 @@ def test_the_api_may_be_passed_on_inside_of_the_set() -> None:
     assert "unknown" in {fact.kind for fact in python_facts(source, hook=True)}
 
 
-@pytest.mark.behaviour("A20")
 @pytest.mark.parametrize(
     ("kind", "line"),
     [
@@ -178,7 +175,6 @@ def test_the_metadata_block_of_a_script_names_dependencies() -> None:
     assert texts(block.replace("]", ""), "unknown") == ["the dependencies in its metadata block, which is no TOML"]
 
 
-@pytest.mark.behaviour("A22")
 @pytest.mark.parametrize(
     ("data", "word"),
     [
@@ -276,7 +272,6 @@ def test_no_text_makes_the_facts_fail(data: bytes) -> None:
         assert all(isinstance(fact, Fact) and fact.kind in KINDS for fact in found)
 
 
-@pytest.mark.behaviour("A23")
 def test_settings_show_the_protection_that_they_loosen() -> None:
     """Guards that are off, exceptions, redaction, limits of time; and the hooks that they name."""
     settings = {
@@ -306,7 +301,6 @@ def test_settings_that_cannot_be_read_cannot_be_known(text: str) -> None:
     assert [fact.kind for fact in settings_facts(text.encode("latin-1"))] == ["unknown"]
 
 
-@pytest.mark.behaviour("A23")
 def test_transformers_settings_show_permissions_and_rewrites() -> None:
     """`auto_allow`, sections that are off, and the transformers of each tool, with lines."""
     text = b"version: 1\nenabled: false\ntools:\n  bash:\n    auto_allow: true\n    transformers:\n      - name: tidy\n"
@@ -319,7 +313,6 @@ def test_transformers_settings_show_permissions_and_rewrites() -> None:
     assert [fact.kind for fact in intercept_facts(b"a: " + b"[" * 20_000)] == ["unknown"]
 
 
-@pytest.mark.behaviour("A20")
 def test_each_file_has_a_role(project: Path) -> None:
     """Hooks, modules beside them, packages, transformers, settings, data, and files that are never imported."""
     write(

@@ -53,7 +53,6 @@ def foreign_checkpoint(project: Path, *path: bytes, target: bytes | None = None)
     ref.write_text(f"{commit}\n")
 
 
-@pytest.mark.behaviour("A9")
 @pytest.mark.parametrize(
     "path",
     [
@@ -82,7 +81,6 @@ async def test_a_checkpoint_cannot_write_outside_of_the_working_tree(
     assert not (project / "ran").exists()
 
 
-@pytest.mark.behaviour("A9")
 async def test_a_checkpoint_does_not_write_through_a_link_that_it_brings(project: Path) -> None:
     """A tree with a name twice: a link, and a directory."""
     (project.parent / "elsewhere").mkdir()
@@ -96,7 +94,6 @@ async def test_a_checkpoint_does_not_write_through_a_link_that_it_brings(project
     assert not (project.parent / "elsewhere" / "x").exists()
 
 
-@pytest.mark.behaviour("A5")
 async def test_hooks_that_a_checkpoint_restores_wait_for_approval(project: Path) -> None:
     """They are files like others, and the last approved set goes on judging."""
     git("init", cwd=project)

@@ -111,7 +111,6 @@ CHANGES = [
 ]
 
 
-@pytest.mark.behaviour("A5")
 @pytest.mark.parametrize("in_git", [False, True], ids=["directory", "repository"])
 @pytest.mark.parametrize("change", CHANGES)
 def test_after_any_change_the_last_approved_set_judges_from_its_kept_bytes(
@@ -164,7 +163,6 @@ def another_repository(project: Path) -> None:
     (project / ".git").write_text(f"gitdir: {entry}\n")
 
 
-@pytest.mark.behaviour("A6")
 @pytest.mark.parametrize("in_git", [False, True], ids=["directory", "repository"])
 @pytest.mark.parametrize("change", [inner_repository, new_repository, no_repository, another_repository])
 def test_no_change_of_the_repositories_gives_a_project_other_approvals(
@@ -182,7 +180,6 @@ def test_no_change_of_the_repositories_gives_a_project_other_approvals(
     assert judged_names(state(project / "src")) == {GATE}
 
 
-@pytest.mark.behaviour("A6")
 def test_a_worktree_whose_link_to_its_repository_was_removed_is_still_judged(project: Path) -> None:
     """The repository still names the worktree, which shares its approval."""
     repository, worktree = project / "repository", project / "worktree"
@@ -200,7 +197,6 @@ def test_a_worktree_whose_link_to_its_repository_was_removed_is_still_judged(pro
     assert judged_names(state(worktree)) == {GATE}
 
 
-@pytest.mark.behaviour("A7")
 @pytest.mark.parametrize("damage", ["removed", "altered", "emptied", "FIFO"])
 def test_without_the_kept_bytes_calls_are_denied(project: Path, damage: str) -> None:
     """Of the set that should judge, nothing is known then."""
@@ -247,7 +243,6 @@ def register(api):
 """
 
 
-@pytest.mark.behaviour("A5")
 @pytest.mark.parametrize("change", [edit, remove_all, fifo, too_many, inner_repository])
 def test_the_real_command_is_stopped_by_a_gate_that_was_switched_off(
     project: Path, change: Callable[[Path], None]

@@ -24,7 +24,6 @@ async def load(project: Path) -> LoadResult:
     return await discover_and_load_hooks(settings.hooks, cwd=project, trust=Trust())
 
 
-@pytest.mark.behaviour("A18")
 async def test_a_hook_that_was_missing_when_the_settings_were_approved_never_runs_from_the_disk(project: Path) -> None:
     """Somebody may write it later; until its approval, calls are blocked."""
     agent_file(project, "settings.json", '{"hooks": ["../later.py"]}')
@@ -39,7 +38,6 @@ async def test_a_hook_that_was_missing_when_the_settings_were_approved_never_run
     assert (project / "ran").exists()
 
 
-@pytest.mark.behaviour("A18")
 @pytest.mark.parametrize("named", ["../my gate.py", "../my\u00a0gate.py", "../pkg"])
 async def test_a_named_hook_that_was_changed_runs_as_it_was_approved(project: Path, named: str) -> None:
     """However its name is spelled, and in a package too."""
@@ -56,7 +54,6 @@ async def test_a_named_hook_that_was_changed_runs_as_it_was_approved(project: Pa
     assert not (project / "changed").exists()
 
 
-@pytest.mark.behaviour("A7")
 async def test_an_embedding_program_gets_an_error_where_no_call_may_run(project: Path, home: Path) -> None:
     """Hooks without the project's gates would let the calls through that these stop."""
     agent_file(project)
@@ -71,7 +68,6 @@ async def test_an_embedding_program_gets_an_error_where_no_call_may_run(project:
         load_settings(cwd=project, trust=Trust())
 
 
-@pytest.mark.behaviour("UV11")
 @pytest.mark.parametrize("name", ["settings.json", "command_intercept.yaml"])
 @pytest.mark.parametrize("kind", ["a directory", "a link to nowhere", "a FIFO"])
 @pytest.mark.parametrize("alone", [True, False])

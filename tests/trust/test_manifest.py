@@ -42,7 +42,6 @@ def read(project: Path) -> ProjectSet:
     return found
 
 
-@pytest.mark.behaviour("A8")
 def test_the_set_has_every_file_that_can_count(project: Path) -> None:
     """Policy data counts too; dotfiles, bytecode, sessions and other files of `.agent` do not."""
     for name in ("hooks/a.py", "hooks/pkg/__init__.py", "hooks/pkg/rules.json", "hooks/data.bin", "hooks/lib.so"):
@@ -59,7 +58,6 @@ def test_the_set_has_every_file_that_can_count(project: Path) -> None:
     ]
 
 
-@pytest.mark.behaviour("A8")
 def test_a_file_that_the_settings_name_belongs_to_the_set(project: Path, tmp_path: Path, home: Path) -> None:
     """By its path in the project, or by its absolute path outside of it; a package or a directory with all its files."""
     for path in (project / "gates" / "one.py", tmp_path / "two.py", home / "three.py", project / "pkg" / "__init__.py"):
@@ -83,7 +81,6 @@ def test_a_file_that_the_settings_name_belongs_to_the_set(project: Path, tmp_pat
     ]
 
 
-@pytest.mark.behaviour("A8")
 def test_a_hook_spelled_with_another_kind_of_space_belongs_to_the_set(project: Path) -> None:
     """By the name in the settings, under which the loader looks for it."""
     (project / "my gate.py").write_text("")
@@ -91,7 +88,6 @@ def test_a_hook_spelled_with_another_kind_of_space_belongs_to_the_set(project: P
     assert "my\u00a0gate.py" in names(read(project))
 
 
-@pytest.mark.behaviour("A8")
 def test_a_mixture_of_two_approved_sets_is_not_approved(project: Path) -> None:
     """A gate of one branch with the settings of another is a set that no person has read."""
     for gate, settings in (("one", '{"hookTimeout": 1}'), ("two", '{"hookTimeout": 2}')):
@@ -108,7 +104,6 @@ def test_a_mixture_of_two_approved_sets_is_not_approved(project: Path) -> None:
     assert (found.state, found.newest) == ("approved", False)
 
 
-@pytest.mark.behaviour("A8")
 def test_the_digest_tells_names_and_contents_apart() -> None:
     """No name can pretend to be another line of the manifest."""
     digests = [
@@ -122,7 +117,6 @@ def test_the_digest_tells_names_and_contents_apart() -> None:
     assert len(set(digests)) == len(digests)
 
 
-@pytest.mark.behaviour("A9")
 def test_entries_that_are_no_regular_files_are_left_out_and_named(project: Path) -> None:
     """A FIFO, a device, a socket or a loop must not hang the command, and can never be used."""
     hooks = agent_file(project).parent
@@ -150,7 +144,6 @@ def test_entries_that_are_no_regular_files_are_left_out_and_named(project: Path)
     assert ".agent/hooks/around/hooks is a link to a directory above it" in left_out
 
 
-@pytest.mark.behaviour("A9")
 def test_a_real_device_is_not_opened(project: Path) -> None:
     """Opening one can start a machine, and reading one may never end."""
     agent_file(project)
@@ -162,7 +155,6 @@ def test_a_real_device_is_not_opened(project: Path) -> None:
     assert read(project).left_out == (".agent/hooks/zero.py is not a regular file, and is never used",)
 
 
-@pytest.mark.behaviour("A9")
 def test_a_link_that_leads_out_of_the_project_is_read_and_shown_with_its_target(project: Path, tmp_path: Path) -> None:
     """Also when `.agent` or `hooks` themselves are links."""
     (tmp_path / "outside").mkdir()
@@ -196,7 +188,6 @@ NAMES: list[str | bytes] = [
 ]
 
 
-@pytest.mark.behaviour("A9")
 def test_any_name_can_be_approved_kept_and_found_again(project: Path) -> None:
     """Names with newlines, escape sequences, bytes that are no UTF-8: the store gives back the very same."""
     hooks = agent_file(project).parent
@@ -214,7 +205,6 @@ def test_any_name_can_be_approved_kept_and_found_again(project: Path) -> None:
     assert "\n" not in found.message
 
 
-@pytest.mark.behaviour("A10")
 @pytest.mark.parametrize("target", ["/", "/proc", "/usr", "/dev", "/sys"])
 def test_a_link_to_a_directory_of_the_system_ends_soon(project: Path, target: str) -> None:
     """The walk has a limit, and nothing in there hangs it."""
@@ -223,7 +213,6 @@ def test_a_link_to_a_directory_of_the_system_ends_soon(project: Path, target: st
     read(project)
 
 
-@pytest.mark.behaviour("A10")
 def test_links_that_give_a_few_directories_endless_paths_end_soon(project: Path) -> None:
     """Thirty levels of two links each are a thousand million paths, without a single file."""
     hooks = project / ".agent" / "hooks"
@@ -235,7 +224,6 @@ def test_links_that_give_a_few_directories_endless_paths_end_soon(project: Path)
     assert "it has more than 2000 directories" in str(read(project).problem)
 
 
-@pytest.mark.behaviour("A10")
 def test_a_directory_with_very_many_entries_ends_soon(project: Path) -> None:
     """Entries that do not count are limited too, and are not even listed to their end."""
     hooks = agent_file(project).parent
@@ -244,7 +232,6 @@ def test_a_directory_with_very_many_entries_ends_soon(project: Path) -> None:
     assert "more than 20000 entries; move data out of .agent" in str(read(project).problem)
 
 
-@pytest.mark.behaviour("A10")
 def test_directories_nested_without_end_are_a_problem_of_the_set(project: Path) -> None:
     """No recursion error: the text names the limit."""
     hooks = agent_file(project).parent
@@ -260,7 +247,6 @@ def test_directories_nested_without_end_are_a_problem_of_the_set(project: Path) 
     assert "nested more than 50 deep" in str(read(project).problem)
 
 
-@pytest.mark.behaviour("A10")
 def test_too_many_files_and_too_many_bytes_are_a_problem_of_the_set(project: Path) -> None:
     """A set of this size cannot be approved, and none of it is used."""
     with agent_file(project, "hooks/data.bin").open("wb") as file:
@@ -277,7 +263,6 @@ def test_too_many_files_and_too_many_bytes_are_a_problem_of_the_set(project: Pat
     assert state(project).files is None
 
 
-@pytest.mark.behaviour("A10")
 def test_a_file_that_has_no_bytes_to_give_yet_hangs_nothing(project: Path) -> None:
     """Such a file of the system is regular by its kind; reading it would wait for an event."""
     if not os.access("/proc/kmsg", os.R_OK):
@@ -332,7 +317,6 @@ def check_that_both_read_the_same(text: bytes, directory: Path) -> None:
     assert {hook for hook in settings.hooks if "\0" not in hook} <= named
 
 
-@pytest.mark.behaviour("A11")
 @pytest.mark.parametrize("text", SETTINGS)
 def test_the_set_and_the_settings_read_one_text_alike(project: Path, text: bytes) -> None:
     """A text with two meanings would show the person other files than those that run."""
@@ -341,7 +325,6 @@ def test_the_set_and_the_settings_read_one_text_alike(project: Path, text: bytes
     assert read(project).problem is None
 
 
-@pytest.mark.behaviour("A11")
 @given(
     st.one_of(
         st.binary(max_size=60),
@@ -355,7 +338,6 @@ def test_no_text_gives_the_settings_a_hook_that_the_set_has_not(text: bytes) -> 
     check_that_both_read_the_same(text, Path("/nowhere/.agent"))
 
 
-@pytest.mark.behaviour("A11")
 def test_settings_nested_too_deeply_are_a_clear_error(project: Path) -> None:
     """No traceback, no hang."""
     path = agent_file(project, "settings.json", b"[" * 200_000)

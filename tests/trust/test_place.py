@@ -26,7 +26,6 @@ def working_tree(path: Path) -> Path:
     return path
 
 
-@pytest.mark.behaviour("A1")
 def test_every_agent_directory_up_to_the_outermost_working_tree_applies_outermost_first(project: Path) -> None:
     """A repository inside of another one, and a subdirectory without an `.agent`, end nothing."""
     outer = working_tree(project / "outer")
@@ -39,7 +38,6 @@ def test_every_agent_directory_up_to_the_outermost_working_tree_applies_outermos
     assert found.top == str(outer)
 
 
-@pytest.mark.behaviour("A1")
 def test_without_git_the_walk_ends_below_the_home_directory(home: Path) -> None:
     """The home directory is no project, and neither is a directory above it."""
     agent_file(home)
@@ -50,7 +48,6 @@ def test_without_git_the_walk_ends_below_the_home_directory(home: Path) -> None:
     assert place(home).projects == ()
 
 
-@pytest.mark.behaviour("A2")
 def test_the_home_directory_is_never_a_project_even_as_a_working_tree(home: Path, tmp_path: Path) -> None:
     """Neither directly, nor through a link, nor from a directory in it."""
     working_tree(home)
@@ -61,7 +58,6 @@ def test_the_home_directory_is_never_a_project_even_as_a_working_tree(home: Path
         assert place(each).projects == ()
 
 
-@pytest.mark.behaviour("A2")
 def test_an_agent_home_elsewhere_is_no_project_and_neither_is_the_home_directory(
     home: Path, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -75,7 +71,6 @@ def test_an_agent_home_elsewhere_is_no_project_and_neither_is_the_home_directory
     assert place(project / "alias").projects == ()
 
 
-@pytest.mark.behaviour("A3")
 def test_the_directory_of_another_user_is_left_out_and_named(project: Path) -> None:
     """Outside of git, as in `/tmp/.agent`; its owner could change it at any time."""
     agent_file(project)
@@ -89,7 +84,6 @@ def test_the_directory_of_another_user_is_left_out_and_named(project: Path) -> N
     assert str(found.skipped[0]) in Trust().sources(project / "mine").messages
 
 
-@pytest.mark.behaviour("A3")
 def test_a_link_of_another_user_to_a_directory_of_this_one_is_left_out(project: Path, tmp_path: Path) -> None:
     """The owner of the link decides where it leads."""
     agent_file(tmp_path / "own")
@@ -98,7 +92,6 @@ def test_a_link_of_another_user_to_a_directory_of_this_one_is_left_out(project: 
     assert place(project).projects == ()
 
 
-@pytest.mark.behaviour("A3")
 def test_another_user_s_git_directory_above_makes_no_working_tree(project: Path) -> None:
     """Otherwise `/tmp/.git` would make `/tmp` the top of everybody's directories there."""
     working_tree(project)
@@ -120,7 +113,6 @@ def test_a_repository_that_belongs_to_another_user_as_a_whole_is_a_working_tree(
     assert place(project).projects == (str(project),)
 
 
-@pytest.mark.behaviour("A4")
 def test_all_directories_that_an_agent_works_in_count(project: Path, tmp_path: Path) -> None:
     """`cd` to another directory loses no gate of the project that the agent was started in."""
     other = working_tree(tmp_path / "other")

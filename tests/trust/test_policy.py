@@ -27,7 +27,6 @@ def always(project: Path) -> None:
     store.set_always(store.key(str(project)), str(project), always=True)
 
 
-@pytest.mark.behaviour("A15")
 def test_an_approval_that_a_newer_one_replaces_was_not_taken_back(project: Path, home: Path) -> None:
     """A followed save replaces the one before; a project without any approval has lost it."""
     agent_file(project)
@@ -45,7 +44,6 @@ def test_an_approval_that_a_newer_one_replaces_was_not_taken_back(project: Path,
         assert standing.withdrawn() == f"the approval of {project} was taken back, so its hooks end"
 
 
-@pytest.mark.behaviour("A16")
 @pytest.mark.parametrize("name", [".", "trust.json", "trust"])
 @pytest.mark.parametrize("rights", ["owner", "mode"])
 def test_a_store_that_another_user_can_change_is_refused(project: Path, home: Path, name: str, rights: str) -> None:
@@ -63,7 +61,6 @@ def test_a_store_that_another_user_can_change_is_refused(project: Path, home: Pa
         approve(project)
 
 
-@pytest.mark.behaviour("A16")
 @pytest.mark.parametrize(
     "name", [".agent", ".agent/hooks", ".agent/hooks/pkg", ".agent/hooks/gate.py", ".agent/transformers"]
 )
@@ -87,7 +84,6 @@ def test_of_a_project_of_which_any_content_counts_another_user_can_change_nothin
         Trust().sources(project)
 
 
-@pytest.mark.behaviour("A17")
 def test_of_a_project_that_is_always_approved_any_content_counts(project: Path) -> None:
     """Also in its worktrees, and no longer once the person has taken it back."""
     agent_file(project)
@@ -106,7 +102,6 @@ def test_of_a_project_that_is_always_approved_any_content_counts(project: Path) 
     assert state(project).state == "new"
 
 
-@pytest.mark.behaviour("A17")
 def test_always_does_not_go_over_to_another_repository_at_the_path_of_a_worktree(project: Path) -> None:
     """Approved contents still judge there."""
     linked = project.parent / "linked"
@@ -125,7 +120,6 @@ def test_always_does_not_go_over_to_another_repository_at_the_path_of_a_worktree
     assert (found.state, found.files, found.blocks) == ("lost", None, True)
 
 
-@pytest.mark.behaviour("A17")
 def test_a_set_that_cannot_be_read_is_denied_also_where_any_content_counts(project: Path) -> None:
     """Otherwise one large file would switch all gates off."""
     with agent_file(project).open("wb") as file:
@@ -175,7 +169,6 @@ def test_an_event_pays_for_no_module_that_it_does_not_need() -> None:
     assert not {"hashlib", "_hashlib", "json", "shutil", "secrets", "random", "tempfile", "pathlib"} & set(modules)
 
 
-@pytest.mark.behaviour("T57")
 def test_the_sentence_about_files_that_wait_names_some_of_them(project: Path) -> None:
     """A set that was never approved, and the files that have changed since the last yes."""
     agent_file(project)

@@ -27,7 +27,6 @@ def repository(tmp_path: Path, home: Path) -> Path:
     return path
 
 
-@pytest.mark.behaviour("A12")
 def test_the_worktrees_of_a_repository_share_an_approval(repository: Path, tmp_path: Path) -> None:
     """Also those that git links by relative paths, and those of a bare repository; another clone asks anew."""
     git("worktree", "add", str(tmp_path / "linked"), cwd=repository)
@@ -43,14 +42,12 @@ def test_the_worktrees_of_a_repository_share_an_approval(repository: Path, tmp_p
     assert state(tmp_path / "clone").state == "new"
 
 
-@pytest.mark.behaviour("A12")
 def test_two_projects_of_a_repository_have_keys_of_their_own(repository: Path) -> None:
     """The path inside of the working tree belongs to the key."""
     assert key(repository / "a") == f"{repository}/.git//a"
     assert path_of_key(key(repository / "a")) == str(repository / "a")
 
 
-@pytest.mark.behaviour("A12")
 def test_a_directory_that_names_a_repository_which_does_not_name_it_has_its_own_key(
     repository: Path, tmp_path: Path
 ) -> None:
@@ -78,7 +75,6 @@ def test_a_directory_that_names_a_repository_which_does_not_name_it_has_its_own_
         assert key(archive) == str(archive)
 
 
-@pytest.mark.behaviour("A12")
 def test_a_worktree_made_by_an_archive_for_itself_has_a_key_inside_of_it(tmp_path: Path) -> None:
     """It may prove anything about a repository that it brings along."""
     archive = tmp_path / "archive"
@@ -95,7 +91,6 @@ def test_a_worktree_made_by_an_archive_for_itself_has_a_key_inside_of_it(tmp_pat
     assert key(archive) == str(archive)
 
 
-@pytest.mark.behaviour("A12")
 @pytest.mark.parametrize("name", ["commondir", "gitdir"])
 def test_a_git_directory_that_shares_another_repository_has_a_key_of_its_own(
     repository: Path, tmp_path: Path, name: str
@@ -107,7 +102,6 @@ def test_a_git_directory_that_shares_another_repository_has_a_key_of_its_own(
     assert key(archive) == str(archive)
 
 
-@pytest.mark.behaviour("A12")
 def test_a_git_entry_that_is_a_link_a_fifo_or_a_device_has_a_key_of_its_own(repository: Path, tmp_path: Path) -> None:
     """A link would make any directory a copy of the other repository; a FIFO must not hang."""
     archive = tmp_path / "archive"
@@ -123,7 +117,6 @@ def test_a_git_entry_that_is_a_link_a_fifo_or_a_device_has_a_key_of_its_own(repo
         (archive / ".git").unlink()
 
 
-@pytest.mark.behaviour("A12")
 def test_the_environment_of_git_does_not_count(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,7 +127,6 @@ def test_the_environment_of_git_does_not_count(
     assert key(repository) == f"{repository}/.git//."
 
 
-@pytest.mark.behaviour("A12")
 def test_a_submodule_is_a_project_of_its_own(repository: Path, tmp_path: Path) -> None:
     """Its `.git` names a directory in the outer repository, and an approval of the one is none of the other."""
     outer = tmp_path / "outer"
@@ -147,7 +139,6 @@ def test_a_submodule_is_a_project_of_its_own(repository: Path, tmp_path: Path) -
     assert state(outer / "sub", outer / "sub").state == "new"
 
 
-@pytest.mark.behaviour("A12")
 def test_a_moved_directory_asks_anew(project: Path, tmp_path: Path) -> None:
     """The approval belongs to the place as well."""
     agent_file(project)

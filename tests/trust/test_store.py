@@ -61,7 +61,6 @@ def test_a_store_is_read_by_its_owner_only(stored: Path) -> None:
     assert (stored.parent / "trust").stat().st_mode & 0o077 == 0
 
 
-@pytest.mark.behaviour("A13")
 def test_a_store_cut_off_at_any_byte_trusts_nothing_and_denies_the_projects_that_it_still_names(
     stored: Path, project: Path, other: Path
 ) -> None:
@@ -83,7 +82,6 @@ def test_a_store_cut_off_at_any_byte_trusts_nothing_and_denies_the_projects_that
     assert state(project).state == "approved"
 
 
-@pytest.mark.behaviour("A13")
 def test_a_store_with_any_byte_exchanged_trusts_nothing_that_was_not_approved(
     stored: Path, project: Path, other: Path
 ) -> None:
@@ -106,7 +104,6 @@ DAMAGES = [
 ]
 
 
-@pytest.mark.behaviour("A13")
 @pytest.mark.parametrize("text", DAMAGES)
 def test_a_store_that_is_none_trusts_nothing_and_is_left_as_it_is(stored: Path, project: Path, text: bytes) -> None:
     """A person mends it; no approval overwrites it."""
@@ -119,7 +116,6 @@ def test_a_store_that_is_none_trusts_nothing_and_is_left_as_it_is(stored: Path, 
     assert stored.read_bytes() == text
 
 
-@pytest.mark.behaviour("A13")
 def test_a_deleted_store_trusts_nothing(stored: Path, project: Path) -> None:
     """The kept bytes alone are no approval."""
     stored.unlink()
@@ -127,7 +123,6 @@ def test_a_deleted_store_trusts_nothing(stored: Path, project: Path) -> None:
     assert (found.state, found.files, found.blocks) == ("new", None, False)
 
 
-@pytest.mark.behaviour("A13")
 def test_a_store_of_a_newer_version_denies_the_projects_that_it_names(stored: Path, project: Path, other: Path) -> None:
     """Its approvals may mean something else; the text names the remedy."""
     stored.write_text(json.dumps({"version": 2, "projects": {str(project): ["another form"]}}))
@@ -139,7 +134,6 @@ def test_a_store_of_a_newer_version_denies_the_projects_that_it_names(stored: Pa
     assert "newer agent-hooks" in str(Trust().sources(project).problem)
 
 
-@pytest.mark.behaviour("A13")
 @pytest.mark.parametrize("kind", ["directory", "FIFO", "device", "dangling link", "loop"])
 def test_a_store_that_is_no_file_trusts_nothing(stored: Path, project: Path, kind: str) -> None:
     """It hangs nothing either."""
@@ -159,7 +153,6 @@ def test_a_store_that_is_no_file_trusts_nothing(stored: Path, project: Path, kin
     assert str(stored) in str(Trust().sources(project).problem)
 
 
-@pytest.mark.behaviour("A13")
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_a_store_that_this_user_cannot_read_trusts_nothing(stored: Path, project: Path) -> None:
     """Neither the file itself, nor one below a directory without rights, counts as an empty store."""
@@ -182,7 +175,6 @@ print(bool(store.entries), store.problem)
         assert "Permission denied" in line
 
 
-@pytest.mark.behaviour("A13")
 def test_a_deleted_project_of_a_damaged_store_is_still_denied(stored: Path, project: Path) -> None:
     """Its name is in the text of the store."""
     stored.write_bytes(stored.read_bytes()[:-3])
@@ -191,7 +183,6 @@ def test_a_deleted_project_of_a_damaged_store_is_still_denied(stored: Path, proj
     assert state(project / "src").blocks
 
 
-@pytest.mark.behaviour("A14")
 def test_two_processes_that_approve_at_once_lose_nothing(project: Path) -> None:
     """Each reads the store under its lock, and writes the whole of it."""
     projects = [project / f"p{number}" for number in range(24)]
@@ -205,7 +196,6 @@ def test_two_processes_that_approve_at_once_lose_nothing(project: Path) -> None:
     }
 
 
-@pytest.mark.behaviour("A14")
 def test_the_lock_of_a_dead_process_is_free(stored: Path, project: Path) -> None:
     """The system releases it, also after a kill; the file that stays is no lock."""
     line = "import fcntl, os, sys, time; f = os.open(sys.argv[1], os.O_RDWR); fcntl.flock(f, fcntl.LOCK_EX)"
@@ -222,7 +212,6 @@ def test_the_lock_of_a_dead_process_is_free(stored: Path, project: Path) -> None
     assert state(project).state == "approved"
 
 
-@pytest.mark.behaviour("A14")
 def test_a_lock_that_is_held_is_named_after_a_while(
     stored: Path, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -237,7 +226,6 @@ def test_a_lock_that_is_held_is_named_after_a_while(
         os.close(lock)
 
 
-@pytest.mark.behaviour("A14")
 def test_an_approval_that_is_killed_at_any_moment_trusts_nothing_halfway(stored: Path, project: Path) -> None:
     """Each step is a rename: the project is judged by the old set or by the new one, and its bytes are there."""
     old = stored.read_bytes()
@@ -263,7 +251,6 @@ def killed(*args, **options):
     assert len(list((stored.parent / "trust" / "sets").iterdir())) == 1
 
 
-@pytest.mark.behaviour("A15")
 def test_the_last_twenty_approvals_stay_and_the_bytes_of_others_are_removed(project: Path) -> None:
     """Changing the branch or the worktree asks nothing."""
     digests = []
@@ -283,7 +270,6 @@ def test_the_last_twenty_approvals_stay_and_the_bytes_of_others_are_removed(proj
     assert state(project).state == "new"
 
 
-@pytest.mark.behaviour("A38")
 def test_an_older_set_that_came_back_is_told_with_the_files_that_differ(project: Path) -> None:
     """Which are missing, which are others; of many the first three are named."""
     agent_file(project, "hooks/gate.py", "# one\n")
@@ -307,7 +293,6 @@ def test_an_older_set_that_came_back_is_told_with_the_files_that_differ(project:
     assert Trust().sources(project).messages == [state(project).note]
 
 
-@pytest.mark.behaviour("A38")
 def test_a_no_ends_the_approval_of_an_older_set_only(project: Path) -> None:
     """A no to the last approved set itself is remembered, and that set stays: another terminal may have said yes."""
     agent_file(project, text="# one\n")
@@ -324,7 +309,6 @@ def test_a_no_ends_the_approval_of_an_older_set_only(project: Path) -> None:
     assert [file.data for file in (found.files or {}).values()] == [b"# two\n"]
 
 
-@pytest.mark.behaviour("A15")
 def test_a_followed_session_keeps_its_last_save_only(project: Path) -> None:
     """Twenty saves push no other approval out, and going back to an approved set does not end its approval."""
     agent_file(project, text="# first\n")
@@ -342,7 +326,6 @@ def test_a_followed_session_keeps_its_last_save_only(project: Path) -> None:
     assert [each.digest for each in entry.approved][-2:] == [first, last]
 
 
-@pytest.mark.behaviour("A15")
 def test_a_set_that_is_approved_once_more_gets_its_lost_bytes_back(stored: Path, project: Path) -> None:
     """A set whose bytes are whole is not written again."""
     kept = next((stored.parent / "trust" / "sets").glob("*/in/.agent/hooks/gate.py"))

@@ -44,7 +44,6 @@ def test_hooks_are_unlocked_for_the_time_that_the_person_said(hook: Path, projec
     assert unlocked_directories() == (str(project / ".agent"), str(home / ".agent"))
 
 
-@pytest.mark.behaviour("G7")
 @pytest.mark.parametrize(
     "changes",
     [
@@ -63,7 +62,6 @@ def test_every_doubt_about_the_time_counts_as_locked(hook: Path, project: Path, 
     assert unlocked_directories() == ()
 
 
-@pytest.mark.behaviour("G7")
 @pytest.mark.parametrize("text", [b"", b"{", b"[]", b"\xff" * 9, b"{}", b"[" * 100_000])
 def test_a_state_that_cannot_be_read_counts_as_locked(hook: Path, project: Path, text: bytes) -> None:
     """It may have been truncated, or be no JSON."""
@@ -74,7 +72,6 @@ def test_a_state_that_cannot_be_read_counts_as_locked(hook: Path, project: Path,
     assert not os.path.exists(state_path())
 
 
-@pytest.mark.behaviour("G7")
 def test_a_state_that_others_can_write_counts_as_locked(hook: Path, project: Path, tmp_path: Path) -> None:
     """So does a link, a FIFO, and the file of another user."""
     unlock(project)
@@ -96,7 +93,6 @@ def test_a_state_that_others_can_write_counts_as_locked(hook: Path, project: Pat
         assert unlocked_directories() == ()
 
 
-@pytest.mark.behaviour("G8")
 def test_the_edits_are_told_with_their_diffs(hook: Path, project: Path) -> None:
     """New, changed and removed files count, in any order of saves."""
     gone = hook.parent / "gone.py"

@@ -55,7 +55,6 @@ def test_the_utf8_that_python_sets_for_itself_does_not_count(monkeypatch: pytest
     assert shows_utf8() is False
 
 
-@pytest.mark.behaviour("TM11")
 def test_a_fallback_is_as_wide_as_its_character() -> None:
     """So a line that fits does so with the fallbacks too; letters lose their accents."""
     text = "• é → ñ … 日本 │ שלום 👍 ─ e\u0301"
@@ -64,7 +63,6 @@ def test_a_fallback_is_as_wide_as_its_character() -> None:
     assert get_cwidth(shown) == get_cwidth(text)
 
 
-@pytest.mark.behaviour("TM11")
 @pytest.mark.parametrize(("locale", "ascii_only"), [("C", True), ("C.UTF-8", False)])
 async def test_a_dialog_with_the_terminal_to_itself_is_in_ascii_too(
     monkeypatch: pytest.MonkeyPatch, locale: str, ascii_only: bool

@@ -19,7 +19,6 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.behaviour("TM3")
 @pytest.mark.parametrize("text", HOSTILE)
 def test_every_sequence_but_a_colour_is_shown_and_does_nothing(text: str) -> None:
     """Whether colours are shown, dropped or kept, no other control character is left."""

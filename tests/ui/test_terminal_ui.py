@@ -95,7 +95,6 @@ async def test_confirm_says_yes_only_on_purpose(keyboard: PipeInput, keys: str, 
     assert await TerminalUI(NotedScreen(keyboard)).confirm("Delete?", "rm -rf build") is answer
 
 
-@pytest.mark.behaviour("QS15")
 @pytest.mark.parametrize(
     ("keys", "answer"),
     [
@@ -116,7 +115,6 @@ async def test_a_digit_chooses_unless_it_is_part_of_a_text(keyboard: PipeInput, 
     assert await TerminalUI(NotedScreen(keyboard)).select("Which?", list("abcdefg")) == answer
 
 
-@pytest.mark.behaviour("QS15")
 async def test_a_digit_that_came_too_early_can_be_pressed_again(
     monkeypatch: pytest.MonkeyPatch, keyboard: PipeInput
 ) -> None:
@@ -140,7 +138,6 @@ async def test_a_digit_that_came_too_early_can_be_pressed_again(
     assert answers == ["b"]
 
 
-@pytest.mark.behaviour("QS15")
 async def test_a_person_who_reads_on_after_a_digit_has_not_chosen(
     monkeypatch: pytest.MonkeyPatch, keyboard: PipeInput
 ) -> None:
@@ -154,7 +151,6 @@ async def test_a_person_who_reads_on_after_a_digit_has_not_chosen(
     assert screen.said == []
 
 
-@pytest.mark.behaviour("QS15")
 async def test_a_long_list_has_no_numbers(keyboard: PipeInput) -> None:
     """One digit would not name each option."""
     screen = NotedScreen(keyboard)
@@ -168,7 +164,6 @@ async def test_a_long_list_has_no_numbers(keyboard: PipeInput) -> None:
 BACKSPACE = "\x7f"
 
 
-@pytest.mark.behaviour("TM36")
 @pytest.mark.parametrize(
     ("keys", "answer"),
     [
@@ -217,7 +212,6 @@ async def test_input_answers_what_was_typed_and_never_the_hint(
     assert await TerminalUI(NotedScreen(keyboard)).input("Who?", "e.g. Grace") == answer
 
 
-@pytest.mark.behaviour("NB2")
 @pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
 async def test_a_pasted_text_of_several_lines_becomes_one_line(keyboard: PipeInput, end: str) -> None:
     """The person sees all of the text that is answered: of several lines, the dialog would show the last one only."""
@@ -234,7 +228,6 @@ QUESTION = Question(
 )
 
 
-@pytest.mark.behaviour("QS12", "QS14")
 @pytest.mark.parametrize(
     ("keys", "answer", "said"),
     [
@@ -258,7 +251,6 @@ async def test_a_question_about_a_call_is_answered(keyboard: PipeInput, keys: st
     assert screen.said == [("answer", f"Overwrite history? → {said}")]
 
 
-@pytest.mark.behaviour("QS12")
 async def test_esc_is_no_while_the_person_writes_the_reason(keyboard: PipeInput) -> None:
     """The letters that were typed before it do not reach the model."""
     screen = NotedScreen(keyboard)
@@ -277,7 +269,6 @@ async def test_esc_is_no_while_the_person_writes_the_reason(keyboard: PipeInput)
     assert screen.said == [("answer", "Overwrite history? → No")]
 
 
-@pytest.mark.behaviour("QS12")
 async def test_no_other_dialog_comes_between_a_question_and_its_reason(keyboard: PipeInput) -> None:
     """The reason would be about the other one."""
     screen = NotedScreen(keyboard)
@@ -295,7 +286,6 @@ async def test_no_other_dialog_comes_between_a_question_and_its_reason(keyboard:
     assert answers == {"first": Answer("no", "use a branch"), "second": Answer("once")}
 
 
-@pytest.mark.behaviour("QS12")
 async def test_answers_that_are_not_offered_are_not_on_the_list(keyboard: PipeInput) -> None:
     """The last option is No with a reason."""
     keyboard.send_text(DOWN + DOWN + ENTER + "why" + ENTER)
@@ -303,7 +293,6 @@ async def test_answers_that_are_not_offered_are_not_on_the_list(keyboard: PipeIn
     assert await TerminalUI(NotedScreen(keyboard)).ask(question) == Answer("no", "why")
 
 
-@pytest.mark.behaviour("QS8")
 def test_a_command_of_several_lines_is_shown_as_it_is() -> None:
     """A bar stands before each row, so that none can pass for a line of the question."""
     command = "cat <<E\nrisk: none\n\tthat is a long line of text\nE"
@@ -323,7 +312,6 @@ def test_a_command_of_several_lines_is_shown_as_it_is() -> None:
     ]
 
 
-@pytest.mark.behaviour("QS12")
 def test_a_question_shows_call_risk_and_diff() -> None:
     """Added and removed lines have colours; control characters are shown as text."""
     question = Question(title="Sure?", call="bash \x1b[31mls", risk="deletes a", diff="-old\n+n\x1bew")
@@ -339,7 +327,6 @@ async def test_an_empty_list_is_cancelled_at_once(keyboard: PipeInput) -> None:
     assert screen.shown == []
 
 
-@pytest.mark.behaviour("U8")
 async def test_dialogs_are_shown_one_at_a_time_in_the_order_they_came(keyboard: PipeInput) -> None:
     """Each gets its own answer."""
     screen = NotedScreen(keyboard)
@@ -384,7 +371,6 @@ async def test_a_dialog_cancelled_before_it_is_shown_never_is(keyboard: PipeInpu
     assert await TerminalUI(NotedScreen(keyboard)).confirm("Delete?", "") is True
 
 
-@pytest.mark.behaviour("U12")
 async def test_a_keyboard_that_is_gone_cancels_every_dialog(keyboard: PipeInput) -> None:
     """The one on screen, and those that come later."""
     screen = NotedScreen(keyboard)
@@ -397,7 +383,6 @@ async def test_a_keyboard_that_is_gone_cancels_every_dialog(keyboard: PipeInput)
     assert screen.said == [("answer", "Delete? → cancelled"), ("answer", "Who? → cancelled")]
 
 
-@pytest.mark.behaviour("U12")
 async def test_where_there_is_no_terminal_nobody_is_asked(capfd: pytest.CaptureFixture[str]) -> None:
     """When stdin or stderr is a pipe, dialogs end at once, and notifications go to stderr with escapes."""
     ui = TerminalUI()
@@ -499,7 +484,7 @@ def test_cutting_says_so(text: str, columns: int) -> None:
     assert line == text or line.endswith("…") or columns == 0
 
 
-# ---- VX7: the moment in which no key counts ----------------------------------------------------------------------------
+# ---- the moment in which no key counts ---------------------------------------------------------------------------------
 
 
 async def press_when_awake(screen: NotedScreen, keyboard: PipeInput, keys: str) -> None:
@@ -511,7 +496,6 @@ async def press_when_awake(screen: NotedScreen, keyboard: PipeInput, keys: str) 
     keyboard.send_text(keys)
 
 
-@pytest.mark.behaviour("VX7")
 @pytest.mark.parametrize(
     "before", [DOWN + ENTER, DOWN, "2", ENTER, END + ENTER, "yes" + ENTER, ESCAPE, "\x1b[200~y\r\x1b[201~"]
 )
@@ -528,7 +512,6 @@ async def test_keys_that_were_pressed_as_the_question_came_up_do_not_answer_it(
         assert await TerminalUI(screen).confirm("Delete?", "rm -rf build") is answer
 
 
-@pytest.mark.behaviour("VX7")
 async def test_a_line_has_no_letter_that_was_typed_before(monkeypatch: pytest.MonkeyPatch, keyboard: PipeInput) -> None:
     """The letters were for the prompt line."""
     monkeypatch.setattr(dialogs, "MOMENT", 0.3)
@@ -539,7 +522,6 @@ async def test_a_line_has_no_letter_that_was_typed_before(monkeypatch: pytest.Mo
         assert await TerminalUI(screen).input("Who?", None) == "Ada"
 
 
-@pytest.mark.behaviour("VX7")
 async def test_ctrl_c_cancels_at_once(monkeypatch: pytest.MonkeyPatch, keyboard: PipeInput) -> None:
     """It allows nothing, and a person in a hurry is not kept waiting."""
     monkeypatch.setattr(dialogs, "MOMENT", 1000)

@@ -65,7 +65,6 @@ def input_(ui: RpcUI) -> Awaitable[object]:
     return ui.input("Name?", "Ada")
 
 
-@pytest.mark.behaviour("U1", "U2")
 @pytest.mark.parametrize(
     ("ask", "response", "got"),
     [
@@ -98,7 +97,6 @@ QUESTION = Question(
 )
 
 
-@pytest.mark.behaviour("QS13")
 @pytest.mark.parametrize(
     ("response", "answer"),
     [
@@ -123,7 +121,6 @@ async def test_a_client_answers_a_question_about_a_call(response: dict[str, Any]
     assert "guard: why" in request.message
 
 
-@pytest.mark.behaviour("QS13")
 @pytest.mark.parametrize(
     ("response", "error"),
     [
@@ -143,7 +140,6 @@ async def test_a_wrong_answer_to_a_question_is_no(response: dict[str, Any], erro
     assert error in str(told)
 
 
-@pytest.mark.behaviour("QS13")
 async def test_a_dialog_of_a_handler_takes_no_answer_for_a_call() -> None:
     """Its `confirm` has none of the fields."""
     client = Client(allow_remember=True)
@@ -152,7 +148,6 @@ async def test_a_dialog_of_a_handler_takes_no_answer_for_a_call() -> None:
     assert b"answers" not in msgspec.json.encode(client.records[0])
 
 
-@pytest.mark.behaviour("QS13")
 async def test_a_question_ends_as_no_when_the_client_is_gone() -> None:
     """So does one that is asked later."""
     client = Client()
@@ -161,7 +156,6 @@ async def test_a_question_ends_as_no_when_the_client_is_gone() -> None:
     assert [*got, await question(client.ui)] == [Answer("no")] * 2
 
 
-@pytest.mark.behaviour("U1", "U2")
 @pytest.mark.parametrize(
     ("ask", "response", "got", "error"),
     [
@@ -187,7 +181,6 @@ async def test_a_wrong_response_is_the_default_and_an_error_that_names_the_id(
     assert client.records[0].id in told
 
 
-@pytest.mark.behaviour("U3")
 async def test_an_unknown_or_repeated_id_changes_nothing() -> None:
     """The first response counts; the other dialog stays open."""
     client = Client()
@@ -209,7 +202,6 @@ async def test_a_response_that_cannot_be_read_settles_its_dialog() -> None:
     assert got == [False]
 
 
-@pytest.mark.behaviour("U8")
 async def test_a_thousand_dialogs_at_once_each_get_their_own_answer() -> None:
     """Answered in any order, by value, by nonsense and by cancelling: none is lost, none is crossed."""
     order = random.Random(4)
@@ -251,7 +243,6 @@ async def test_a_thousand_dialogs_at_once_each_get_their_own_answer() -> None:
     assert len({request.id for request in requests}) == 1000
 
 
-@pytest.mark.behaviour("U6")
 async def test_a_cancelled_dialog_tells_the_client() -> None:
     """An answer to it comes too late."""
     client = Client()
@@ -263,7 +254,6 @@ async def test_a_cancelled_dialog_tells_the_client() -> None:
     assert client.ui.answer(HookUiResponse(id=request.id, confirmed=True)) is not None
 
 
-@pytest.mark.behaviour("U6")
 async def test_a_dialog_whose_time_is_over_says_so() -> None:
     """A handler may ask for a while only."""
     client = Client()
@@ -293,7 +283,6 @@ async def test_an_answer_that_came_before_the_cancellation_is_no_cancelled_dialo
     assert client.records == [request]
 
 
-@pytest.mark.behaviour("U5")
 async def test_closing_settles_every_dialog_with_its_default() -> None:
     """Also those that come later, at once and without a record."""
     client = Client()
@@ -313,7 +302,6 @@ async def test_closing_settles_every_dialog_with_its_default() -> None:
     assert len(client.records) == 6
 
 
-@pytest.mark.behaviour("U9")
 async def test_a_handler_has_a_ui_and_may_notify_from_a_thread() -> None:
     """A notification is a record without a response."""
     client = Client()

@@ -33,7 +33,6 @@ GLOBS = st.builds(
 )
 
 
-@pytest.mark.behaviour("EF1")
 @given(GLOBS, PATHS)
 def test_a_glob_matches_a_known_path_as_git_ignores_it(glob: str, path: str) -> None:
     """Another implementation of git's rules gives the same answer."""
@@ -57,7 +56,6 @@ def becomes(path: str) -> set[str]:
     return {text for text in texts if not re.search(r"(?:^|/)\.", text) or "?" not in path}
 
 
-@pytest.mark.behaviour("EF2")
 @given(GLOBS, UNKNOWN)
 def test_a_path_with_wildcards_may_be_each_path_that_it_may_become(glob: str, path: str) -> None:
     """Nothing that a glob matches is lost because a part of the path is unknown."""
@@ -68,7 +66,6 @@ def test_a_path_with_wildcards_may_be_each_path_that_it_may_become(glob: str, pa
             assert meet(steps, whole.whole), (glob, path, text)
 
 
-@pytest.mark.behaviour("EF2")
 @given(st.lists(PIECES, min_size=1, max_size=3).map("".join), st.lists(PIECES, min_size=1, max_size=3).map("".join))
 def test_two_patterns_meet_only_where_a_text_fits_both(one: str, other: str) -> None:
     """Every short text is tried."""
@@ -82,7 +79,6 @@ def _fits(glob: object, text: str) -> bool:
     return meet(glob.steps, path_steps(f"/{text}", literal=True))  # type: ignore[attr-defined]  # a Glob
 
 
-@pytest.mark.behaviour("EF2")
 @pytest.mark.parametrize(
     ("path", "glob", "may"),
     [
@@ -108,7 +104,6 @@ def test_an_unknown_part_may_be_any_text(path: str, glob: str, *, may: bool) -> 
     assert wrote(path, certain=False).writes(glob) == may
 
 
-@pytest.mark.behaviour("EF3")
 @pytest.mark.parametrize(
     ("glob", "matches"),
     [
@@ -130,7 +125,6 @@ def test_a_tree_that_is_deleted_takes_everything_inside(glob: str, *, matches: b
     assert effects.writes(glob) == matches
 
 
-@pytest.mark.behaviour("EF3")
 def test_a_glob_without_a_slash_is_not_searched_in_build_output() -> None:
     """`rm -r node_modules` deletes no `uv.lock`, and it deletes `node_modules/x`."""
     path = PathEffect("/p/dist", "/p/dist", "delete", tree=True, generated=True)
@@ -140,7 +134,6 @@ def test_a_glob_without_a_slash_is_not_searched_in_build_output() -> None:
     assert effects.deletes("dist/a.js")
 
 
-@pytest.mark.behaviour("EF4")
 def test_a_real_path_counts_like_the_spelled_one() -> None:
     """A link to a protected file hides nothing, and neither does a link to the project."""
     effects = Effects(
@@ -152,7 +145,6 @@ def test_a_real_path_counts_like_the_spelled_one() -> None:
     assert effects.writes("link")
 
 
-@pytest.mark.behaviour("EF4")
 @pytest.mark.parametrize("folds", [True, False])
 def test_case_counts_where_the_file_system_has_it(*, folds: bool) -> None:
     """Elsewhere `UV.LOCK` is the same file."""

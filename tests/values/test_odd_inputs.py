@@ -58,7 +58,6 @@ pytestmark = pytest.mark.anyio
         ),
     ],
 )
-@pytest.mark.behaviour("K4")
 async def test_a_value_that_is_no_json_is_written_as_text(value: object, text: str) -> None:
     """A tool may put any value into a record, and the record is not lost."""
     assert json.loads(to_json(value)) == json.loads(text)
@@ -315,7 +314,6 @@ class EndlessMapping(Mapping[str, int]):
         return 1
 
 
-@pytest.mark.behaviour("K3")
 @pytest.mark.parametrize("odd", [EndlessMapping(), EndlessSequence(), {"block": EndlessMapping()}])
 async def test_a_gate_whose_answer_has_no_end_blocks(odd: object) -> None:
     """The answer is read on the event loop, where no deadline could end that."""

@@ -71,7 +71,6 @@ def texts_at(place: str, name: str) -> list[str]:
     return texts
 
 
-@pytest.mark.behaviour("AU6")
 @pytest.mark.parametrize(("theirs", "ours"), [(theirs, ours) for _, theirs, ours in SPELLINGS])
 def test_each_spelling_of_another_agent_is_answered_with_ours(theirs: str, ours: str) -> None:
     """Whichever event, point or answer the name is met at."""
@@ -85,7 +84,6 @@ def test_no_spelling_stands_twice() -> None:
     assert len({theirs for _, theirs, _ in SPELLINGS}) == len(SPELLINGS)
 
 
-@pytest.mark.behaviour("AU6")
 @pytest.mark.parametrize("kind", [*EVENTS, *Value.__subclasses__(), HookContext, HookAPI, HookRunner, HookUI], ids=repr)
 def test_each_name_of_ours_in_camel_case_is_answered_with_ours(kind: type) -> None:
     """Fields, properties and methods alike; a class asks for no row in a table."""
@@ -95,7 +93,6 @@ def test_each_name_of_ours_in_camel_case_is_answered_with_ours(kind: type) -> No
                 getattr(kind, camel_case(name))
 
 
-@pytest.mark.behaviour("AU6")
 def test_each_exported_name_in_camel_case_is_answered_with_ours() -> None:
     """Other names raise the error of any module, so that `hasattr` works."""
     for name in agent_hooks.__all__:
@@ -107,7 +104,6 @@ def test_each_exported_name_in_camel_case_is_answered_with_ours() -> None:
         exec("from agent_hooks import nothing_like_it")
 
 
-@pytest.mark.behaviour("AU6")
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
@@ -130,7 +126,6 @@ def test_a_value_is_no_mapping_and_a_mapping_is_no_value(wrong: Any, says: str) 
     assert says in str(caught.value)
 
 
-@pytest.mark.behaviour("AU6")
 def test_near_misses_leave_our_names_as_they_are() -> None:
     """No class gets a `__getattr__`, completion shows our names only, and values are copied and written as before."""
     for kind in (*EVENTS, *Value.__subclasses__(), HookContext, HookAPI, HookRunner, HookUI, ExecResult):
@@ -142,7 +137,6 @@ def test_near_misses_leave_our_names_as_they_are() -> None:
     assert msgspec.convert(msgspec.to_builtins(CALL), ToolCall) == CALL
 
 
-@pytest.mark.behaviour("AU6")
 async def test_a_timeout_counts_in_seconds(tmp_path: Any) -> None:
     """Thousands are milliseconds of another agent; options are no mapping as a third argument."""
     said: list[str] = []

@@ -378,7 +378,6 @@ def test_the_text_of_outputs_and_messages_leaves_other_blocks_out() -> None:
     assert (said.content, said.text) == ((TextContent("yes"),), "yes")
 
 
-@pytest.mark.behaviour("AU5")
 def test_the_tokens_of_a_response_are_a_value() -> None:
     """Each count is a field; on the wire it is spelled as before, so that older session files are read."""
     message = msgspec.convert(
@@ -394,14 +393,12 @@ def test_the_tokens_of_a_response_are_a_value() -> None:
         AssistantMessage(content="", timestamp=0, provider="p", model="m", usage=mapping)
 
 
-@pytest.mark.behaviour("AU5")
 def test_every_message_has_its_text() -> None:
     """A handler need not know which kind of message it got."""
     assert [message.text for message in (USER, ASSISTANT, RESULT)] == ["hello", "yes", "out"]
     assert {kind for kind in get_args(Message) if not hasattr(kind, "text")} == set()
 
 
-@pytest.mark.behaviour("AU5")
 def test_what_a_tool_gets_is_called_input_everywhere() -> None:
     """Where a value has another name of its own, `input` is the same object."""
     call = ToolCallContent("1", "bash", {"command": "ls"})

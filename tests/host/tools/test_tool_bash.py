@@ -144,7 +144,6 @@ async def test_a_background_child_that_keeps_the_pipe_does_not_hang_the_tool(cal
     os.kill(int(output.text.partition("\n")[0]), 9)
 
 
-@pytest.mark.behaviour("TM40")
 async def test_a_program_in_the_background_can_go_on_printing(
     call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,7 +163,6 @@ async def test_a_program_in_the_background_can_go_on_printing(
             await anyio.sleep(0.01)
 
 
-@pytest.mark.behaviour("TM40")
 async def test_a_program_in_the_background_goes_on_without_a_file(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where there is none, the note says so; the command itself has succeeded."""
 
