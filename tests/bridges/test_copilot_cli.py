@@ -46,7 +46,7 @@ def test_the_entry_names_the_event() -> None:
         COPILOT.decode(PAYLOADS["preToolUse:bash"])
 
 
-def test_answers_are_flat() -> None:
+def test_copilot_cli_gets_answers_without_nested_objects() -> None:
     """Copilot CLI takes an answer without a level below it."""
     assert answer("preToolUse:bash", block="no", ask="?", context=("more",)) == {
         "permissionDecision": "deny",

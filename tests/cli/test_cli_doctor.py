@@ -216,7 +216,7 @@ def answer_once(server: socket.socket, data: bytes) -> None:
 
 
 @pytest.mark.usefixtures("claude")
-def test_from_a_directory_below(served: Command) -> None:
+def test_the_remedies_of_doctor_work_from_a_directory_below_the_project(served: Command) -> None:
     """The command in the warning works there, and so does each remedy."""
     served.add_hook("def register(api):\n    api.on('turn_end', lambda event, ctx: open('ran', 'w'))")
     below = Command(served.project / "below" / "it's")

@@ -95,7 +95,7 @@ def test_a_failure_ends_the_run_with_one_clear_line_and_no_key(
 
 
 @pytest.mark.parametrize("kind", ["anthropic"], indirect=True)
-def test_an_interrupt_hangs_up(command: Command, kind: str, server: ModelServer) -> None:
+def test_an_interrupt_closes_the_connection_to_the_model(command: Command, kind: str, server: ModelServer) -> None:
     """The server sees it, and the run ends as interrupted."""
     server.play(Say("A long story, of which nobody hears the end", hang_after=6))
     running = command.start("run", "--model", f"{kind}:some-model", "tell me")

@@ -294,7 +294,7 @@ def test_secrets_and_control_characters_do_not_reach_the_screen(command: Command
         assert "redacted" in done.stdout
 
 
-def test_it_works_on_trio(command: Command) -> None:
+def test_a_replay_runs_on_trio(command: Command) -> None:
     """Sessions end and begin there too."""
     done = subprocess.run(
         command.line("replay", str(RECORDED), first=TRIO),

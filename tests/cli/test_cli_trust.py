@@ -100,7 +100,9 @@ def test_enter_is_no_and_a_no_is_remembered(command: Command, answer: str) -> No
 
 
 @pytest.mark.parametrize("line", [["list"], ["doctor"], ["replay", "x.jsonl"], ["run", "--no-session", "@bash ls"]])
-def test_each_command_asks(command: Command, line: list[str]) -> None:
+def test_each_command_asks_about_unapproved_hooks_and_takes_the_end_of_input_as_no_answer(
+    command: Command, line: list[str]
+) -> None:
     """The end of the input is no answer: nothing is approved, and nothing remembered."""
     add_gate(command)
     (command.project / "x.jsonl").write_text("")

@@ -67,7 +67,9 @@ def cells() -> Iterator[object]:
 
 
 @pytest.mark.parametrize(("name", "model", "case"), list(cells()))
-def test_cell(name: str, model: str, case: Case, project: Path, home: Path) -> None:
+def test_a_case_holds_in_a_client_unless_a_limit_says_why_not(
+    name: str, model: str, case: Case, project: Path, home: Path
+) -> None:
     """The case holds in the client, or the client's own limit is the reason why not."""
     began = time.monotonic()
     kind, why = "red", ""

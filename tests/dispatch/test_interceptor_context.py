@@ -97,7 +97,9 @@ def injecting(function: Callable[..., Any]) -> Callable[..., Any]:
         (print, False),
     ],
 )
-def test_the_signature_decides(function: Callable[..., Any], takes: bool) -> None:
+def test_the_signature_of_an_interceptor_decides_whether_it_gets_the_context(
+    function: Callable[..., Any], takes: bool
+) -> None:
     """A third parameter that is needed or named `ctx` gets the context; a default of any other name stays."""
     assert takes_context(function) is takes
 

@@ -796,7 +796,7 @@ def test_the_table_says_of_each_point_what_is_in_it(point: Point) -> None:
     assert AtPoint(point=point.name, key="x", input=None, output=None).route == (point.name, "x")  # type: ignore[type-var]
 
 
-def test_tools_are_tools() -> None:
+def test_a_wrapped_tool_keeps_its_name_and_the_type_of_a_tool() -> None:
     """A wrapped tool keeps its name and schema."""
     runner, _ = runner_with(*at(BEFORE, print))
     tool: Tool = wrap_tool(EchoTool(), runner)

@@ -48,7 +48,7 @@ def test_colours_are_taken_out_of_results(command: Command) -> None:
     assert "   red; !" in done.stdout
 
 
-def test_keys_are_hidden(command: Command) -> None:
+def test_the_redact_example_hides_keys_and_keeps_short_words(command: Command) -> None:
     """A short word like a key is not hidden."""
     text = "sk-abcdefghijklmnopqrstuvwxyz sk-short"
     done = command("run", "--hook", example("intercept_redact.py"), f"@bash echo {text}")

@@ -127,7 +127,7 @@ async def test_the_protected_paths(hook_runner: MakeRunner) -> None:
     assert not (await call_tool(runner, "write", {"path": "a.py", "content": "x"})).is_error
 
 
-async def test_the_git_checkpoint(hook_runner: MakeRunner, tmp_path: Path) -> None:
+async def test_the_translated_git_checkpoint_brings_the_files_back(hook_runner: MakeRunner, tmp_path: Path) -> None:
     """The files come back; the turn to look up is `target_turn`, because the other number counts entries."""
     source = """
         def register(pi):
@@ -181,7 +181,9 @@ async def test_the_git_checkpoint(hook_runner: MakeRunner, tmp_path: Path) -> No
     assert (tmp_path / "a.txt").read_text() == "before the turn"
 
 
-async def test_the_file_trigger(hook_runner: MakeRunner, tmp_path: Path) -> None:
+async def test_the_translated_file_trigger_sends_from_a_thread_that_ends_with_the_hook(
+    hook_runner: MakeRunner, tmp_path: Path
+) -> None:
     """A thread may watch and send; it ends with the hook."""
     source = """
         from pathlib import Path
@@ -230,7 +232,7 @@ async def test_the_file_trigger(hook_runner: MakeRunner, tmp_path: Path) -> None
     assert sent[0] == "External trigger: build failed"
 
 
-async def test_the_webhook(hook_runner: MakeRunner) -> None:
+async def test_the_translated_webhook_sends_the_posted_text(hook_runner: MakeRunner) -> None:
     """A server of the standard library in a thread sends what is posted."""
     source = """
         from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -283,7 +285,7 @@ async def test_the_webhook(hook_runner: MakeRunner) -> None:
     assert sent == ["look here", "Webhook triggered"]
 
 
-async def test_the_custom_compaction(hook_runner: MakeRunner) -> None:
+async def test_the_translated_compaction_has_a_bullet_for_each_user_message(hook_runner: MakeRunner) -> None:
     """A bullet for each message of the person."""
     source = """
         def register(pi):

@@ -66,7 +66,7 @@ def test_a_program_that_looks_is_none(tmp_path: Path, command: str) -> None:
         max_size=9,
     ),
 )
-def test_any_words_are_judged(name: str, words: list[str]) -> None:
+def test_any_words_of_a_program_are_judged_without_an_error(name: str, words: list[str]) -> None:
     """Also those that no program takes."""
     assert isinstance(_acts(name, [name, *words]), bool)
 

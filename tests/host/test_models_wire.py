@@ -242,7 +242,7 @@ async def test_an_answer_that_hits_the_limit_says_so(model: Model, kind: str, se
     assert "cut off" in notices[0]
 
 
-async def test_cancelling_hangs_up(model: Model, server: ModelServer) -> None:
+async def test_cancelling_a_request_closes_the_connection(model: Model, server: ModelServer) -> None:
     """The server notices that the connection is closed, and can stop."""
     server.play(Say("Once upon a time there was a server that nobody listened to", hang_after=6))
     heard = anyio.Event()

@@ -76,7 +76,7 @@ def test_files_that_do_not_count_are_left_out(place: Path) -> None:
 
 
 @given(st.text(), st.text())
-def test_any_head_is_read(text: str, key: str) -> None:
+def test_any_text_is_parted_into_head_and_body_without_an_error(text: str, key: str) -> None:
     """A value is one line."""
     head, _ = parted(text)
     assert "\n" not in value(head, key)

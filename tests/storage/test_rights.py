@@ -32,7 +32,7 @@ def test_a_directory_of_root_has_nothing_against_it() -> None:
     assert check_owner("/usr") is None
 
 
-def test_everybody_may_write(directory: Path) -> None:
+def test_a_directory_that_every_user_can_write_to_is_a_problem(directory: Path) -> None:
     """A sticky bit does not help, because another user can add a file."""
     for mode in (0o757, 0o1777):
         directory.chmod(mode)

@@ -135,7 +135,7 @@ async def test_a_permission_that_is_settled_is_no_question(tmp_path: Path) -> No
     assert tally.passed == 1
 
 
-async def test_calls_that_nobody_judges(tmp_path: Path) -> None:
+async def test_refused_calls_are_blocked_and_invalid_calls_are_counted_apart(tmp_path: Path) -> None:
     """A call that the bridge refuses is blocked; a call that breaks its tool's schema, or was not valid, counts apart."""
     schema = {"type": "object", "required": ["command"]}
     lines = [

@@ -477,7 +477,7 @@ def test_wrapping_loses_no_word(text: str, columns: int) -> None:
 
 
 @given(TEXT, st.integers(0, 60))
-def test_cutting_says_so(text: str, columns: int) -> None:
+def test_a_cut_line_ends_with_an_ellipsis_within_the_width(text: str, columns: int) -> None:
     """With an ellipsis, within the width."""
     line = cut(text, columns)
     assert get_cwidth(line) <= columns

@@ -208,7 +208,7 @@ async def test_a_search_that_takes_too_long_ends(call: Call, project: Path, monk
         ("a.b", ["a.b"], ["axb", "a.b\n"]),
     ],
 )
-def test_globs_fit(pattern: str, fitting: list[str], others: list[str]) -> None:
+def test_a_glob_fits_its_paths_and_no_others(pattern: str, fitting: list[str], others: list[str]) -> None:
     fits = glob(pattern)
     assert [path for path in fitting + others if fits(path)] == fitting
 
