@@ -22,6 +22,7 @@ from isolation.packages import use_installed
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
+DECISIONS, DECISION_WORDS = 60, 4000
 # CI runs these in a fresh clone, since they install their own environment.
 RUN_BY_CI = ("make demo", "make test", "pip install .")
 
@@ -160,3 +161,12 @@ def test_files_of_the_package_that_pages_name_exist() -> None:
         if not (ROOT / name).exists()
     ]
     assert missing == []
+
+
+def test_the_decisions_stay_few_and_short() -> None:
+    """Each paragraph is one decision, and a new decision replaces a less useful one."""
+    text = (ROOT / "docs" / "decisions.md").read_text()
+    _, *paragraphs = [each for each in text.split("\n\n") if not each.startswith("#")]
+    assert [each for each in paragraphs if not re.match(r"\*\*.+?\*\* \S", each, re.DOTALL)] == []
+    assert len(paragraphs) <= DECISIONS
+    assert len(text.split()) <= DECISION_WORDS
