@@ -31,8 +31,8 @@ settings.register_profile("explore", deadline=None, suppress_health_check=_UNHUR
 settings.load_profile("suite")
 
 
-# The folders whose tests start processes; on trio, these show little more than those of the host and the runner do.
-_PROCESSES = {"checkpoints", "cli", "examples", "isolation", "records", "server"}
+# The rooms where concurrency is the point. Their async tests run on trio too. In other rooms they would show no more.
+_ON_TRIO_TOO = {"concurrency", "dispatch", "hooks", "host", "pipeline", "runner"}
 # Tests of attacks, of whole programs at a terminal and of each byte of a file: many processes, or many seconds, each.
 _LONG = {
     "hostile",
@@ -120,11 +120,9 @@ _PROGRAMS = {
 }
 
 
-def _is_slow(item: pytest.Item) -> bool:
-    backend = getattr(getattr(item, "callspec", None), "params", {}).get("anyio_backend")
-    names = _names(item)
-    long = not (_LONG | _LONG_AND_MEASURED).isdisjoint(names)
-    return long or (backend == "trio" and not _PROCESSES.isdisjoint(names))
+def _room(item: pytest.Item) -> str:
+    """Return the folder of a test below `tests`."""
+    return item.path.relative_to(Path(__file__).parent).parts[0]
 
 
 def _names(item: pytest.Item) -> set[str]:
@@ -137,7 +135,7 @@ def _names(item: pytest.Item) -> set[str]:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the tests that need a program where there is none, and mark the slow ones."""
     for item in items:
-        if _is_slow(item):
+        if not (_LONG | _LONG_AND_MEASURED).isdisjoint(_names(item)):
             item.add_marker(pytest.mark.slow)
     for marker, (is_missing, _) in _PROGRAMS.items():
         if is_missing and (left_out := [item for item in items if item.get_closest_marker(marker)]):
@@ -159,10 +157,17 @@ def pytest_xdist_auto_num_workers() -> int:
     return (3 * len(os.sched_getaffinity(0)) + 1) // 2 if hasattr(os, "sched_getaffinity") else 3
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    """Run every async test on both backends."""
-    return str(request.param)
+@pytest.fixture
+def anyio_backend() -> str:
+    """Run an async test on asyncio, unless it chooses its backends or `pytest_generate_tests` does."""
+    return "asyncio"
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run async tests on both backends where concurrency is the point."""
+    chosen = any("anyio_backend" in mark.args[0] for mark in metafunc.definition.iter_markers("parametrize"))
+    if "anyio_backend" in metafunc.fixturenames and not chosen and _room(metafunc.definition) in _ON_TRIO_TOO:
+        metafunc.parametrize("anyio_backend", ["asyncio", "trio"])
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -22,7 +22,6 @@ from other_agent import OtherAgent
 from running import Command
 
 _HERE = Path(__file__).parent
-on_asyncio = pytest.mark.parametrize("anyio_backend", ["asyncio"])
 
 
 def happenings(name: str, project: Path) -> list[Happening]:
@@ -62,7 +61,6 @@ def repo(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.anyio
-@on_asyncio
 @pytest.mark.parametrize("resident", [True, False])
 @pytest.mark.parametrize("name", BRIDGES)
 async def test_a_turn_of_each_agent_has_a_checkpoint_before_its_first_change(
@@ -96,7 +94,6 @@ async def test_a_turn_of_each_agent_has_a_checkpoint_before_its_first_change(
 
 
 @pytest.mark.anyio
-@on_asyncio
 async def test_the_setting_turns_checkpoints_off(repo: Path) -> None:
     """No store is made."""
     home = Path(os.environ["HOME"]) / ".agent"

@@ -26,8 +26,6 @@ from support import PATIENCE
 
 pytestmark = pytest.mark.anyio
 Leaves = dict[str, tuple[str, bytes]]
-# These tests call git many times, so they run on one backend only.
-on_one_backend = pytest.mark.parametrize("anyio_backend", ["asyncio"])
 
 
 def git(top: Path | str, *args: str) -> str:
@@ -260,7 +258,6 @@ def saved_part(found: Leaves) -> Leaves:
         (committed, "untracked"),
     ],
 )
-@on_one_backend
 async def test_a_restored_working_tree_equals_the_checkpoint_bit_by_bit(
     project: Path, make: Callable[[Path], Path], where: str
 ) -> None:
@@ -330,7 +327,6 @@ def clear(top: str) -> None:
             os.unlink(path)
 
 
-@on_one_backend
 @settings(max_examples=20)
 @given(one=TREE, other=TREE)
 async def test_any_tree_comes_back_from_any_other(one: dict[str, Any], other: dict[str, Any]) -> None:

@@ -23,13 +23,6 @@ from running import Command
 from support import PATIENCE
 from working import Agent, repository, undo
 
-
-@pytest.fixture
-def anyio_backend() -> str:
-    """Use asyncio alone: the tests are about files."""
-    return "asyncio"
-
-
 pytestmark = pytest.mark.anyio
 only_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
 NO_CHECKPOINT = "no checkpoint, so `agent-hooks undo` will not know this turn: "

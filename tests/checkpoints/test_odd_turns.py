@@ -19,7 +19,7 @@ from running import Command
 from support import PATIENCE
 from working import Agent, files, git, repository, undo
 
-pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio"])]
+pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture

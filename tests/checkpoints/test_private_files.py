@@ -12,7 +12,7 @@ from agent_hooks import checkpoints
 from agent_hooks.turn_notes import store_of
 from working import Agent, repository, undo
 
-pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio"])]
+pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture

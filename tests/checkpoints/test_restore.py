@@ -27,7 +27,7 @@ from support import PATIENCE, first_line
 from support import until as wait_until
 
 # These tests call git many times, so they run on one backend only.
-pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio"])]
+pytestmark = pytest.mark.anyio
 Meanwhile = Callable[[str, str], None]
 
 

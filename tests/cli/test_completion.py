@@ -19,7 +19,7 @@ from agent_hooks.host.session import Session
 from agent_hooks.values.content import UserMessage
 
 # As prompt_toolkit is.
-pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio"])]
+pytestmark = pytest.mark.anyio
 
 
 async def completed(completer: PromptCompleter, text: str) -> list[str]:

@@ -6,8 +6,6 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import pytest
-
 from agent_hooks import checkpoints
 from agent_hooks.storage.git import NO_PROGRAMS, git_environment, without_hooks
 from agent_hooks.turn_notes import store_of
@@ -149,7 +147,6 @@ def test_a_private_directory_that_came_along_has_no_effect(stranger: Stranger) -
     assert (stranger.top / "file.txt").read_text() == "two\n"
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_a_private_directory_that_leads_elsewhere_is_not_written(stranger: Stranger) -> None:
     """It could be a link to the person's `~/.ssh`; checkpoints lie below the agent home."""
     a_repository(stranger.top)

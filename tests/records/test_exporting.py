@@ -49,7 +49,6 @@ def export(recorded: Recorded, endpoint: Endpoint) -> Exported:
     return export_files(directory, record_files(directory), exporter, endpoint=endpoint.url)
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_all_files_are_sent_in_batches_with_the_head_of_each(
     recorded: Recorded, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -71,7 +70,6 @@ async def test_all_files_are_sent_in_batches_with_the_head_of_each(
     assert heads == set(written)
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_a_session_that_was_forgotten_is_sent_as_its_tombstone(recorded: Recorded, endpoint: Endpoint) -> None:
     """The endpoint learns which file is gone, and that a person forgot it."""
     await calls(recorded, "s1", "ls")
@@ -84,7 +82,6 @@ async def test_a_session_that_was_forgotten_is_sent_as_its_tombstone(recorded: R
     assert (tombstone["why"], [each["file"] for each in tombstone["files"]]) == ("forget", [gone.file])
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_the_first_batch_that_is_refused_ends_the_export_with_the_number_that_was_sent(
     recorded: Recorded, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -146,7 +146,6 @@ def check_logs(endpoint: Endpoint, home: Path) -> None:
     assert of_call == {span.span_id for span in endpoint.spans if span.name == "execute_tool bash"}
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_record_files_become_a_trace_and_logs_without_any_input(tmp_path: Path, endpoint: Endpoint) -> None:
     """Each call is a span below the agent's, each step an event, each line a log; no text of a model or hook leaves."""
     await session_of(runner_of(tmp_path))
@@ -158,7 +157,6 @@ async def test_record_files_become_a_trace_and_logs_without_any_input(tmp_path: 
     assert SECRET_WORDS.encode() not in b"".join(endpoint.bodies)
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_the_same_record_exported_twice_is_the_same_span(tmp_path: Path, endpoint: Endpoint) -> None:
     """The ids come from the records, so a store of traces can join the two."""
     await session_of(runner_of(tmp_path))
@@ -168,7 +166,6 @@ async def test_the_same_record_exported_twice_is_the_same_span(tmp_path: Path, e
     assert endpoint.spans[:half] == endpoint.spans[half:]
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_inputs_are_exported_when_a_person_asks_for_them(tmp_path: Path, endpoint: Endpoint) -> None:
     """With --inputs, the span has the arguments and the reason."""
     await session_of(runner_of(tmp_path))
@@ -196,7 +193,6 @@ async def test_records_are_exported_while_they_are_written(tmp_path: Path, endpo
     assert {headers["x-team"] for headers in endpoint.headers} == {"a"}
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_the_halves_of_a_call_in_two_processes_are_one_span(tmp_path: Path, endpoint: Endpoint) -> None:
     """The span's id comes from the call, and the export from files joins the halves."""
     await session_of(runner_of(tmp_path))
@@ -240,7 +236,6 @@ def refusing_endpoint() -> Iterator[str]:
         yield f"http://127.0.0.1:{taken.getsockname()[1]}"
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 @pytest.mark.parametrize(("dead", "calls"), [(silent_endpoint, 1_200), (refusing_endpoint, 1_200)])
 async def test_a_dead_endpoint_delays_no_call_and_is_reported_once(
     tmp_path: Path, dead: Any, calls: int, monkeypatch: pytest.MonkeyPatch
@@ -284,7 +279,6 @@ def test_an_end_without_patience_leaves_the_last_batch_to_the_thread(tmp_path: P
         assert time.perf_counter() - began < live_export.PATIENCE + 3
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_an_endpoint_that_refuses_or_redirects_is_named_with_its_answer(
     tmp_path: Path, endpoint: Endpoint
 ) -> None:
@@ -339,7 +333,6 @@ def hostile_variables(elsewhere: str) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_the_environment_does_not_lead_an_export_elsewhere(
     tmp_path: Path, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -474,7 +467,6 @@ def test_without_the_extra_calls_go_on_and_an_error_names_the_remedy(
     assert not endpoint.bodies
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_a_child_of_a_fork_exports_by_a_thread_of_its_own(tmp_path: Path, endpoint: Endpoint) -> None:
     """Threads do not survive a fork."""
     program = (
@@ -503,7 +495,6 @@ def test_ids_of_spans_are_fixed() -> None:
     assert f"{call_span_id('s1', 'c'):016x}" == sha256(b"call\0s1\0c")[:16]
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_a_head_that_was_exported_shows_that_a_file_was_rebuilt(
     tmp_path: Path, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:

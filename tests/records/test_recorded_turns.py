@@ -18,7 +18,7 @@ from agent_hooks.values.events import TurnEnd, TurnStart
 from recording import TOKEN, Recorded
 from working import Agent, git, repository
 
-pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio"])]
+pytestmark = pytest.mark.anyio
 
 
 MESSAGE = AssistantMessage(content="done", timestamp=0, provider="none", model="none")

@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-import pytest
 from msgspec.structs import replace
 
 from agent_hooks.bridges.base.happenings import Happening
@@ -55,7 +54,6 @@ def test_sessions_that_name_each_other_as_parents_are_no_trap() -> None:
     assert parents.resolve("a", event(f"child {MOST}")).session_id == "root"
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 class TestInTheServer:
     """In a task group of the server's event loop."""
 

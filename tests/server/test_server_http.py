@@ -445,7 +445,6 @@ def test_only_this_machine_is_heard(tmp_path: Path) -> None:
 # ---- the server behind it
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 class TestServer:
     """Over real sockets."""
 

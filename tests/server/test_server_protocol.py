@@ -133,7 +133,6 @@ async def answer_of(server: Server, line: bytes) -> bytes:
         await writer.wait_closed()
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 class TestConnections:
     """The tests use a real socket; the server's own loop is that of asyncio."""
 
@@ -273,7 +272,6 @@ class TestConnections:
                     await asyncio.get_running_loop().sock_sendall(client, text)
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_what_comes_before_there_are_tasks_waits() -> None:
     """A later task begins at once."""
     later = Tasks()

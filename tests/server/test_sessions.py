@@ -137,7 +137,6 @@ async def until_ended(opener: LoadingOpener) -> None:
             await anyio.sleep(0.01)
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 class TestSessions:
     """In a task group of the server's event loop."""
 

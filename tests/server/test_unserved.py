@@ -45,7 +45,6 @@ def reports() -> set[str]:
     return {name for name in os.listdir(tempfile.gettempdir()) if name.startswith("agent-hooks-error-")}
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_a_bridge_that_cannot_be_imported_leaves_the_other_agents_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -193,7 +193,6 @@ async def test_a_tool_keeps_the_name_it_was_wrapped_under() -> None:
     assert tool.inputs == []
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_a_cancellation_that_a_tool_makes_something_else_of_is_not_lost() -> None:
     """The caller's task ends as cancelled, as it does without hooks."""
     running = anyio.Event()
