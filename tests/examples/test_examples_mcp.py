@@ -93,7 +93,7 @@ def test_the_tools_of_a_server_are_the_agents(run: Run, home: Path) -> None:
 
 @pytest.mark.anyio
 async def test_a_tool_has_the_description_and_the_schema_of_its_server(project: Path, home: Path) -> None:
-    """On both backends."""
+    """The model reads them as the server gives them."""
     serve(home, demo=entry(DEMO))
     loaded = await load_hooks([EXAMPLE], cwd=project)
     async with HookRunner(loaded, cwd=project, mode="print") as runner:

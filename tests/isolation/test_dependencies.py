@@ -60,7 +60,7 @@ def environments(home: Path) -> list[Path]:
 
 @pytest.mark.anyio
 async def test_a_hook_with_a_header_gates_with_its_packages(project: Path, index: Index) -> None:
-    """An embedding program gets it in a process of its own, on both backends."""
+    """An embedding program gets it in a process of its own."""
     loaded = await load_hooks([write_gate(project)], cwd=project)
     assert loaded.errors == []
     assert loaded.hooks[0].isolation == "process"
