@@ -34,7 +34,7 @@ class Found(NamedTuple):
 def new_text(root: Path, base: str) -> Found:
     """Return the sentences with a line added since the base, and the sentences of the later commit messages."""
     found: list[Sentence] = []
-    for name, lines in sorted(added_lines(root, base, PATHS).items()):
+    for name, lines in added_lines(root, base, PATHS).items():
         added = (each for each in _read(root / name, root) if any(n in lines for n in range(each.line, each.last + 1)))
         found.extend(added)
     found_hits = [hit for each in found for hit in hits(each)]

@@ -1,5 +1,7 @@
 """Find the text that is new: the lines and the commits after the commit that added the check.
 
+A line that was in some file at that commit is not new, because it may have moved.
+
 The base is the commit that brought the check into this branch, along the first parents: a merge for example. The lines
 are read from the working tree, with uncommitted and untracked files. Commits that do not descend from the base are
 skipped.
@@ -7,28 +9,12 @@ skipped.
 
 from __future__ import annotations
 
-import ast
-import re
 import subprocess
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 MARK = "checks/prose/patterns.py"
 """The file whose first commit is the base."""
-_EVERY_LINE = range(1, 10**9)
-_HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
-_DIFF = (
-    *(
-        "diff",
-        "--unified=0",
-        "--inter-hunk-context=0",
-        "--find-renames",
-        "--no-color",
-        "--no-ext-diff",
-        "--no-textconv",
-    ),
-    *("--relative", "--src-prefix=a/", "--dst-prefix=b/", "--ignore-submodules"),
-)
 
 
 class NoBaseError(Exception):
@@ -48,30 +34,17 @@ def base_of(root: Path) -> str:
     return base
 
 
-def added_lines(root: Path, base: str, paths: Sequence[str]) -> dict[str, Container[int]]:
+def added_lines(root: Path, base: str, paths: Sequence[str]) -> dict[str, set[int]]:
     """Return the files below `paths` that have new lines, and the numbers of these lines in the working tree."""
-    added: dict[str, Container[int]] = {}
-    lines: set[int] = set()
-    rest = iter(_git(root, *_DIFF, base, "--", *paths).split("\n"))
-    for line in rest:
-        if line.startswith("+++ "):
-            lines = set()
-            added[_name(line[4:])] = lines
-        elif hunk := _HUNK.match(line):
-            removed, first, count = int(hunk[1] or 1), int(hunk[2]), int(hunk[3] or 1)
-            lines.update(range(first, first + count))
-            # The lines of a hunk may look like a header.
-            for _ in range(removed + count):
-                next(rest)
-    untracked = _git(root, "ls-files", "-z", "--others", "--exclude-standard", "--", *paths).split("\0")
-    added.update(dict.fromkeys(untracked, _EVERY_LINE))
-    return {name: lines for name, lines in added.items() if lines and (root / name).is_file()}
-
-
-def _name(field: str) -> str:
-    """Return the path of a line `+++ b/path`. Git quotes unusual names as C does, and ends names with blanks by a tab."""
-    text = str(ast.literal_eval(field)) if field.startswith('"') else field.rstrip("\t")
-    return text.removeprefix("b/")
+    older = {line.strip() for line in _git(root, "grep", "-hI", "-e", "", base, "--", *paths).split("\n")}
+    changed = _git(root, "diff", "--name-only", "-z", "--relative", base, "--", *paths)
+    untracked = _git(root, "ls-files", "-z", "--others", "--exclude-standard", "--", *paths)
+    added: dict[str, set[int]] = {}
+    for name in sorted({*changed.split("\0"), *untracked.split("\0")}):
+        if (root / name).is_file():
+            lines = (root / name).read_text("utf-8", "surrogateescape").split("\n")
+            added[name] = {number for number, line in enumerate(lines, 1) if line.strip() not in older}
+    return {name: numbers for name, numbers in added.items() if numbers}
 
 
 def messages(root: Path, base: str) -> Iterator[tuple[str, str]]:
