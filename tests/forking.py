@@ -19,31 +19,37 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+import threading
+import traceback
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import NoReturn
 
 # The interpreter and its libraries read these when they start: with other values, a command cannot be a fork.
 _AT_START = ("LANG", "LC_", "LD_", "PYTHON", "TZ")
 _ENVIRONMENT = dict(os.environ)
 # The variables of the measurement of coverage, for a server whose forks are measured; their own children are not.
 _COVERAGE = {name: value for name, value in _ENVIRONMENT.items() if name.startswith("COVERAGE")}
-# Modules that a command imports late.
+# Modules of others that commands import late.
 _LATE = (
-    "agent_hooks.bridges.claude_code",
-    "agent_hooks.cli.answering",
-    "agent_hooks.cli.modes.print",
-    "agent_hooks.cli.screen.output",
-    "agent_hooks.concurrency.deadlines.asyncio",
-    "agent_hooks.guards.shell",
-    "agent_hooks.host.models.puppet",
     "anyio._backends._asyncio",
     "anyio._core._subprocesses",
     "jsonschema_rs",
+    "rich._emoji_codes",
     "rich.live",
+    "rich.table",
+)
+# Modules with large packages of others, which few commands need.
+_LARGE = (
+    "agent_hooks.host.models.",
+    "agent_hooks.look.",
+    "agent_hooks.records.otlp",
+    "agent_hooks.testing",
+    "agent_hooks.concurrency.deadlines.trio",
 )
 # Bytes of the length that begins a request.
 _HEAD = 8
@@ -198,17 +204,39 @@ def _run_below(client: socket.socket) -> None:
     exec(first, {})
 
 
+def _end(main: Callable[[], object]) -> NoReturn:
+    """Run the command, and end its process as the interpreter does, but without freeing the memory of all modules."""
+    code: object = 0
+    try:
+        main()
+    except SystemExit as exc:
+        code = exc.code
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    threading._shutdown()  # type: ignore[attr-defined]  # the interpreter's own step, which waits for threads
+    atexit._run_exitfuncs()
+    if isinstance(code, str):
+        print(code, file=sys.stderr)
+    for stream in (sys.stdout, sys.stderr):
+        # The command sets a stream that a hook has broken to `None`.
+        with suppress(AttributeError, OSError, ValueError):
+            stream.flush()
+    os._exit(code if isinstance(code, int) else int(code is not None))
+
+
 def warm() -> None:
     """Import the modules that commands import late, and compile the patterns that most of them need to judge a call."""
-    from agent_hooks.cli.main import COMMANDS
+    import agent_hooks
     from agent_hooks.guards.lazy import LazyPattern
+    from agent_hooks.redaction.kinds import builtin_rules
 
-    for name in (*(f"agent_hooks.cli.commands.{each}" for each in COMMANDS), *_LATE):
+    for name in _LATE:
         import_module(name)
-    for room in ("guards", "bridges"):
-        package = import_module(f"agent_hooks.{room}")
-        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+    for module in pkgutil.walk_packages(agent_hooks.__path__, "agent_hooks."):
+        if not module.name.startswith(_LARGE) and not module.name.endswith("__main__"):
             import_module(module.name)
+    builtin_rules()
     for each in gc.get_objects():
         if isinstance(each, LazyPattern):
             each.compile()
@@ -222,4 +250,4 @@ if __name__ == "__main__":
 
     warm()
     _serve(socket.socket(fileno=int(sys.argv[1])))
-    main()
+    _end(main)
