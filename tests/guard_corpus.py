@@ -47,3 +47,21 @@ def answer(tool: str, **input: Any) -> str:
     """Return the answer of both guards to a call of any tool: allow, ask or deny."""
     found = ask_guards(builtin_guards(), call(tool, **input), lambda error: None)
     return "deny" if isinstance(found, Block) else "ask" if found else "allow"
+
+
+CORPORA = sorted(path.name for path in HERE.glob("*.tsv"))
+"""The names of all corpora."""
+_TOOLS = {"r": "read", "w": "write", "e": "edit"}
+
+
+def calls_of(name: str) -> list[tuple[str, dict[str, Any]]]:
+    """Return the calls of a corpus: the tool and the input of each row, and of each operation on a path."""
+    found: list[tuple[str, dict[str, Any]]] = []
+    for row in rows(name):
+        if "tool" in row:
+            found.append((row["tool"], json.loads(row["input"])))
+        elif "command" in row:
+            found.append(("bash", {"command": row["command"]}))
+        else:
+            found += [(_TOOLS[op], {"path": row["path"]}) for op in row["ops"]]
+    return found

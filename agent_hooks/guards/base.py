@@ -7,9 +7,11 @@ every fact about the machine that they need is a field of `GuardedCall`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, Protocol
+from types import NoneType
+from typing import Any, Literal, Protocol, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from agent_hooks.errors import printable
 from agent_hooks.values.answers import Ask, Block
@@ -148,6 +150,30 @@ class Finding(Struct, frozen=True):
     def __str__(self) -> str:
         """Return the sentence that a person reads, in one line: no part of a call can pass for another sentence."""
         return printable(f"{self.reason}: {self.culprit}" if self.culprit else self.reason)
+
+
+# A word of a command is a `str` with marks of its origin.  Encoders refuse such a type, and pickle would write the marks.
+# So effects, findings and runs leave the guards through `plain`.
+_VALUE = TypeVar("_VALUE", bound=Struct)
+_TEXTS = frozenset((str,))
+_PLAIN = frozenset((str, bool, NoneType))
+
+
+def plain(value: _VALUE) -> _VALUE:
+    """Return a value whose texts are `str` itself, also the texts in its tuples and dicts."""
+    fields = astuple(value)
+    # Most values are plain, and this check takes a microsecond.
+    return value if _PLAIN.issuperset(map(type, fields)) else type(value)(*map(_plain, fields))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, tuple):
+        return value if _TEXTS.issuperset(map(type, value)) else tuple(map(_plain, value))
+    if isinstance(value, dict):
+        return {_plain(key): _plain(each) for key, each in value.items()}
+    return value
 
 
 class Finder(Protocol):

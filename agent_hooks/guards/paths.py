@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from agent_hooks.guards.base import DEFAULT_OPTIONS, Finding, GuardedCall, GuardOptions, path_of
+from agent_hooks.guards.base import DEFAULT_OPTIONS, Finding, GuardedCall, GuardOptions, path_of, plain
 from agent_hooks.guards.control import ControlFiles
 from agent_hooks.guards.disguise import disguised
 from agent_hooks.guards.lazy import lazy_pattern
@@ -244,7 +244,8 @@ class _Audit:
         # A certain finding takes the place of one that is not.
         if all(each.undecidable and not undecidable for each in same):
             self.findings = [each for each in self.findings if each not in same]
-            self.findings.append(Finding(rule, f"{path} {REASONS[rule]}", undecidable=undecidable, subject=subject))
+            found = Finding(rule, f"{path} {REASONS[rule]}", undecidable=undecidable, subject=subject)
+            self.findings.append(plain(found))
 
 
 _GLOBS = lazy_pattern(r"[*?\[]")

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Literal
 
+from agent_hooks.guards.base import plain
 from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.sensitive import LONGEST_PATH, UNKNOWN
 from agent_hooks.values.effects import (
@@ -108,20 +109,20 @@ class Recorder:
             self.paused -= 1
 
     def effects(self, place: Place = NOWHERE) -> Effects:
-        """Return the effects so far; `place`: the directories that globs are relative to."""
-        others = self._others
+        """Return the effects so far, with plain texts; `place`: the directories that globs are relative to."""
+        others = tuple(map(plain, self._others)) if self._others else ()
         return Effects(
-            paths=tuple(self._paths.values()),
-            programs=tuple(self._programs),
-            transfers=tuple(self._transfers),
+            paths=tuple(map(plain, self._paths.values())),
+            programs=tuple(map(plain, self._programs)),
+            transfers=tuple(map(plain, self._transfers)),
             # Most calls have none of these.
             discards=tuple(each for each in others if isinstance(each, Discard)) if others else (),
             installs=tuple(each for each in others if isinstance(each, Install)) if others else (),
             kills=tuple(each for each in others if isinstance(each, Kill)) if others else (),
             privileges=tuple(each for each in others if isinstance(each, Privilege)) if others else (),
-            devices=tuple(self._devices),
-            unknown=tuple(self._unknown),
-            place=place,
+            devices=tuple(map(plain, self._devices)),
+            unknown=tuple(map(plain, self._unknown)),
+            place=plain(place),
         )
 
 

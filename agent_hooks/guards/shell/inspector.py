@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from agent_hooks.guards.base import Finding, GuardedCall, Level
+from agent_hooks.guards.base import Finding, GuardedCall, Level, plain
 from agent_hooks.guards.control import ControlFiles
 from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.recorder import Recorder, as_pattern, is_no_file, is_pattern, spelled
@@ -118,9 +118,8 @@ class Inspector(ABC):
         if any((each.rule, each.undecidable, each.subject, each.words, each.wall) == key for each in self.findings):
             return
         text = str(culprit).replace(UNKNOWN, "…")
-        self.findings.append(
-            Finding(rule, reason, text if len(text) <= 120 else text[:119] + "…", undecidable, subject, words, wall)
-        )
+        found = Finding(rule, reason, text if len(text) <= 120 else text[:119] + "…", undecidable, subject, words, wall)
+        self.findings.append(plain(found))
 
     def spelled(self, line: Line) -> tuple[str, ...]:
         """Return the words of a program, after those of the programs that run it, each spelled for a shell.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from fnmatch import fnmatchcase
 
-from agent_hooks.guards.base import Level, Run
+from agent_hooks.guards.base import Level, Run, plain
 from agent_hooks.guards.recorder import as_pattern, words_of
 from agent_hooks.guards.sensitive import UNKNOWN
 from agent_hooks.guards.shell.builtins import listing
@@ -217,7 +217,7 @@ class Invoker(Inspector):
             if self.line is not None:
                 self.lines.append((self.line.text(self.directories.project), self.spelled(self.line)))
             files = {path: text.text for path, text in shell.files.items() if text.text is not None}
-            self.runs.append(Run((name, *map(str, argv[1:])), shell.cwd, stdin.text, stdin.file, files))
+            self.runs.append(plain(Run((name, *argv[1:]), shell.cwd, stdin.text, stdin.file, files)))
         context = Command(self, name, argv, shell, stdin, environment)
         self._record_program(name, argv, shell)
         via, self.via = self.via, (*self.via, name)
