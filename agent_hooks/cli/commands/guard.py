@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import date
 from typing import Any, NamedTuple
 
@@ -26,6 +26,7 @@ from agent_hooks.cli.screen.working import working
 from agent_hooks.cli.setup import set_up
 from agent_hooks.cli.streams import ReservedStdout, echo, echo_json
 from agent_hooks.cli.trusting import settle
+from agent_hooks.concurrency.foreign import attempt
 from agent_hooks.effects import effects_of
 from agent_hooks.errors import HookError, describe
 from agent_hooks.guards import BUILTIN
@@ -60,10 +61,24 @@ class Scored(NamedTuple):
     reason: str | None = None
 
 
-def _judge(guards: list[Guard], tool: str, input: dict[str, Any], cwd: str, *, attended: bool = False) -> Scored:
-    """Let the guards judge a call; a guard that fails blocks.  `attended`: as where a person can answer a question."""
-    errors: list[HookError] = []
-    answer = ask_guards(guards, guarded_call(tool, input, cwd, attended=attended), errors.append)
+def _drop(error: HookError) -> None:
+    """Report nothing: the block has the text of the failure."""
+
+
+def _judge(
+    guards: list[Guard],
+    tool: str,
+    input: dict[str, Any],
+    cwd: str,
+    report: Callable[[HookError], None] = _drop,
+    *,
+    attended: bool = False,
+) -> Scored:
+    """Let the guards judge a call; a guard that fails blocks, and `report` gets the failure.
+
+    `attended`: as where a person can answer a question.
+    """
+    answer = ask_guards(guards, guarded_call(tool, input, cwd, attended=attended), report)
     if isinstance(answer, Block):
         return Scored("block", answer.rule or answer.by, answer.explanation)
     return Scored("ask", answer[0].rule or answer[0].by, answer[0].title) if answer else Scored("pass")
@@ -111,22 +126,41 @@ def explain(command_line: str, level: Level | None, cwd: str) -> None:
 @click.option("--json", "as_json", is_flag=True, required=True, help="JSON lines in and out; the only form so far.")
 @level_option
 @cwd_option
-def check(as_json: bool, level: Level | None, cwd: str) -> None:
+@click.pass_context
+def check(ctx: click.Context, as_json: bool, level: Level | None, cwd: str) -> None:
     """Judge the calls on stdin: {"tool", "input"} per line; one line of JSON per line comes back.
 
-    It has verdict (pass, block or ask), rule, reason, and effects: what the call would do. A line that cannot be read is
-    a block.
+    It has verdict (pass, block or ask), rule, reason, and effects: what the call would do. A line that cannot be read or
+    judged is a block. The exit code is 1 when a guard failed at a line.
     """
     cwd = os.path.abspath(cwd)
     guards = agent_guards(_settings(cwd, level), find_place(cwd))
+    failed = False
     for line in sys.stdin.buffer:
         if line.strip():
-            echo_json(json.dumps(_judge_line(guards, line, cwd)))
+            errors: list[HookError] = []
+            answer, failure = attempt(_judge_line, guards, line, cwd, errors.append)
+            if failure is not None:
+                # Any failure of the guards, the effects or the encoder is the answer to this line, and a block.  The next
+                # lines are judged.
+                answer = _unjudged(failure)
+            failed = failed or failure is not None or bool(errors)
+            echo_json(answer)
             sys.stdout.flush()
+    ctx.exit(FAILED if failed else OK)
 
 
-def _judge_line(guards: list[Guard], line: bytes, cwd: str) -> dict[str, Any]:
-    """Return the answer to a line: the verdict, and the effects of the call, `None` when there is no call."""
+def _unjudged(failure: BaseException) -> str:
+    """Return the answer to a line that could not be judged, as JSON."""
+    scored = Scored("block", "not-judged", f"this call could not be judged, so it is blocked: {describe(failure)}")
+    return json.dumps({**scored._asdict(), "effects": None})
+
+
+def _judge_line(guards: list[Guard], line: bytes, cwd: str, report: Callable[[HookError], None]) -> str:
+    """Return the answer to a line as JSON: the verdict, and the effects of the call, `None` when there is no call.
+
+    `report`: gets the failure of a guard.
+    """
     try:
         call = msgspec.json.decode(line)
         tool, arguments = call["tool"], call["input"]
@@ -134,9 +168,9 @@ def _judge_line(guards: list[Guard], line: bytes, cwd: str) -> dict[str, Any]:
             raise TypeError("tool is a text and input an object")
     except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError, RecursionError) as exc:
         scored = Scored("block", "bad-input", f'expected {{"tool": …, "input": {{…}}}}: {describe(exc)}')
-        return {**scored._asdict(), "effects": None}
+        return json.dumps({**scored._asdict(), "effects": None})
     effects = effect_data(effects_of(tool, arguments, cwd=cwd))
-    return {**_judge(guards, tool, arguments, cwd)._asdict(), "effects": effects}
+    return json.dumps({**_judge(guards, tool, arguments, cwd, report)._asdict(), "effects": effects})
 
 
 @command.command("test")
