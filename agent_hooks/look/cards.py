@@ -10,14 +10,13 @@ from msgspec import Struct, field
 from agent_hooks.errors import count
 from agent_hooks.look.index import Index
 from agent_hooks.look.index.columns import BY_ORDER, FROM_TRANSCRIPT, GONE, VERDICTS
-from agent_hooks.look.index.lines import DATABASE, line_at, recorded_call, transcript_line
+from agent_hooks.look.index.lines import DATABASE, line_at, recorded_call, shown_text, transcript_line
 from agent_hooks.look.rungs import questions, rungs
 from agent_hooks.look.turns import turn_of
 from agent_hooks.records.joining import Record
 from agent_hooks.records.lines import VERSION, Decision, Line, Turn
 from agent_hooks.records.private import INPUT_LIMIT
 from agent_hooks.records.reading import decode_line
-from agent_hooks.transcripts import open_reader
 
 # Characters of a result that a card shows.
 _SAW = 64 * 1024
@@ -33,12 +32,16 @@ class Spot(NamedTuple):
 
 
 class Seen(Struct):
-    """A call as its transcript has it, redacted: its input, and the text of its result as the model saw it."""
+    """A call as its transcript has it, redacted: its input, and the text of its result as the model saw it.
+
+    `lost`: the files that do not have its lines any more.
+    """
 
     input: Any = None
     cwd: str = ""
     text: str | None = None
     cut: bool = False
+    lost: list[str] = field(default_factory=list)
     sources: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -53,14 +56,17 @@ class CardMaker:
         index, columns = self._index, self._index.book.columns
         if not 0 <= row < len(columns) or columns.verdict[row] == GONE:
             raise IndexError(f"there is no call in row {row}")
-        ((name, lane, call, command, *ends),) = index.ask(
-            "SELECT id, lane, call, command, file, at, end_file, end_at FROM calls WHERE row = ?", (row,)
-        )
+        rows = index.ask("SELECT id, lane, call, command, file, at, end_file, end_at FROM calls WHERE row = ?", (row,))
+        if not rows:
+            # Another process has removed the call from the index.
+            raise IndexError(f"there is no call in row {row}")
+        ((name, lane, call, command, *ends),) = rows
         places = [Spot(ends[0], ends[1], "decision", 0), Spot(ends[2], ends[3], "result", 0)]
         sql = "SELECT file, at, kind, line FROM places WHERE row = ? ORDER BY file, at"
         places = [spot for spot in (*places, *(Spot(*each) for each in index.ask(sql, (row,)))) if spot.file]
-        record, sources, newer = self._record(name, [spot for spot in places if spot.kind not in ("call", "end")])
-        seen = self._seen(call, [spot for spot in places if spot.kind in ("call", "end")])
+        record, sources, newer, lost = self._record(name, [spot for spot in places if spot.kind not in ("call", "end")])
+        alone = bool(columns.flags[row] & FROM_TRANSCRIPT)
+        seen = self._seen(call, [spot for spot in places if spot.kind in ("call", "end")], alone=alone)
         sources += seen.sources
         place, flags = index.book.lanes[lane], columns.flags[row]
         lead: Line | None = record.lead if record.lines else None
@@ -95,11 +101,16 @@ class CardMaker:
             "previous": previous,
             "next": following,
             "newer": newer,
+            "lost": _lost([*lost, *seen.lost]),
         }
 
-    def _record(self, id: str, places: list[Spot]) -> tuple[Record, list[dict[str, Any]], str | None]:
-        """Read the lines of a call; return them with their places, and a sentence about lines of a newer version."""
-        record, sources, newer = Record(id), [], None
+    def _record(self, id: str, places: list[Spot]) -> tuple[Record, list[dict[str, Any]], str | None, list[str]]:
+        """Read the lines of a call.
+
+        Return them with their places, a sentence about lines of a newer version, and the files that do not have its lines
+        any more.
+        """
+        record, sources, newer, lost = Record(id), [], None, []
         paths = {each.file: each for each in self._index.sources.by_path.values()}
         for spot in places:
             source = paths.get(spot.file)
@@ -109,12 +120,14 @@ class CardMaker:
             if line is not None and line.v <= VERSION and line.id == id:
                 record.add(line, os.path.basename(source.path))
                 sources.append({"file": source.path, "line": line.n, "kind": "record"})
+            elif not source.newer:
+                lost.append(source.path)
             if source.newer:
                 newer = f"a record of a newer version: {count(source.newer, 'line')} of {source.path} are not shown"
-        return record, sources, newer
+        return record, sources, newer, lost
 
-    def _seen(self, call: str, places: list[Spot]) -> Seen:
-        """Read the lines of a call in its transcript, redacted."""
+    def _seen(self, call: str, places: list[Spot], *, alone: bool) -> Seen:
+        """Read the lines of a call in its transcript, redacted; `alone`: no record has the call."""
         seen = Seen()
         paths = {each.file: each for each in self._index.sources.by_path.values()}
         for spot in places:
@@ -130,16 +143,21 @@ class CardMaker:
                 cleaner = self._index.cleaner(INPUT_LIMIT)
                 seen.input, _ = cleaner.value(dict(found.input))
                 seen.cwd = cleaner.text(found.cwd or "")
-            if line and (text := open_reader(source.kind, source.path).shown(line, call)) is not None:
+            elif not line or (spot.kind == "call" and alone):
+                seen.lost.append(source.path)
+            if (text := shown_text(source.kind, source.path, line, call)) is not None:
                 seen.cut = len(text) > _SAW
                 seen.text = self._index.cleaner(_SAW).text(text, _SAW)
         return seen
 
     def _saved(self, turn: int) -> list[Turn]:
         """Return the lines that have the files of a turn, one for each working tree."""
-        sql = "SELECT path, at FROM saved JOIN files USING (file) WHERE turn = ? ORDER BY saved.file, at"
-        lines = [decode_line(line_at(path, at)) for path, at in self._index.ask(sql, (turn,))] if turn else []
-        return [line for line in lines if isinstance(line, Turn)]
+        sql = """SELECT turns.id, path, at FROM saved JOIN files USING (file) JOIN turns USING (turn)
+            WHERE turn = ? ORDER BY saved.file, at"""
+        found = self._index.ask(sql, (turn,)) if turn else []
+        lines = [(name, decode_line(line_at(path, at))) for name, path, at in found]
+        # The file may have been replaced since, and then another turn may be at this place.
+        return [line for name, line in lines if isinstance(line, Turn) and line.turn_id == name]
 
     def _neighbours(self, row: int, lane: int) -> tuple[int | None, int | None]:
         """Return the calls before and after a call in its lane."""
@@ -149,6 +167,16 @@ class CardMaker:
         before = max(((time[each], each) for each in rows if (time[each], each) < here), default=None)
         after = min(((time[each], each) for each in rows if (time[each], each) > here), default=None)
         return None if before is None else before[1], None if after is None else after[1]
+
+
+def _lost(paths: list[str]) -> str | None:
+    """Return a sentence about files that do not have the lines of a call any more."""
+    names = ", ".join(dict.fromkeys(paths))
+    return (
+        f"a part of this call cannot be read any more, because its file was removed or changed: {names}"
+        if paths
+        else None
+    )
 
 
 def _joined(flags: int, seen: Seen) -> str:

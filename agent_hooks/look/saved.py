@@ -14,7 +14,7 @@ import gzip
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from time import time
 from typing import Any
 
@@ -22,6 +22,7 @@ from msgspec import Struct
 
 from agent_hooks.errors import AgentHooksError
 from agent_hooks.look.files import ENTRY, STYLE, text_of
+from agent_hooks.look.index.columns import GONE
 from agent_hooks.look.policy import saved_policy
 from agent_hooks.look.viewing import Viewing
 
@@ -61,18 +62,23 @@ class Saved(Struct, frozen=True):
     calls: int
     sessions: int
     cards: int
+    removed: int = 0
 
     @property
     def note(self) -> str:
-        """The contents in one sentence."""
-        return note(self.calls, self.cards)
+        """The contents in one sentence, and a second one about removed calls."""
+        return note(self.calls, self.cards, self.removed)
 
 
-def note(calls: int, cards: int) -> str:
-    """Return the contents of a file in one sentence."""
+def note(calls: int, cards: int, removed: int = 0) -> str:
+    """Return the contents of a file in one sentence, and a second one if calls were removed."""
     plural = "call" if calls == 1 else "calls"
     rest = f" and the cards of the newest {cards:,}" if cards < calls else ", each with its card"
-    return f"This file holds time, lane, tool, verdict and command of {calls:,} {plural}{rest}, with secrets hidden."
+    held = f"This file holds time, lane, tool, verdict and command of {calls:,} {plural}{rest}, with secrets hidden."
+    if not removed:
+        return held
+    gone = "1 call is" if removed == 1 else f"{removed:,} calls are"
+    return f"{held} {gone} left out, because the record or the session file was removed or replaced."
 
 
 def compose(view: Viewing, cards: int = MOST_CARDS) -> Saved:
@@ -92,22 +98,30 @@ def compose(view: Viewing, cards: int = MOST_CARDS) -> Saved:
             return compose(view, cards // 2)
         raise AgentHooksError(f"the file would have {len(content):,} bytes, and {MOST_BYTES:,} are allowed")
     saved = data["saved"]
-    return Saved(content, saved["calls"], data["summary"]["sessions"], saved["cards"])
+    return Saved(content, saved["calls"], data["summary"]["sessions"], saved["cards"], saved["removed"])
 
 
 def _data(view: Viewing, most_cards: int) -> dict[str, Any]:
     summary, columns = view.summary(), view.columns()
     header = columns.header()
-    calls = int(header["count"])
-    lines = list(_blocks(view.command, range(calls), _BLOCK))
-    rows = _newest(header, columns.to_bytes(), most_cards)
-    cards = [view.card(row) for row in rows]
+    arrays, rows_in_all = bytearray(columns.to_bytes()), int(header["count"])
+    lines = list(_blocks(view.command, range(rows_in_all), _BLOCK))
+    verdicts, times = _column(header, arrays, "verdict", 1), _column(header, arrays, "time", 8).cast("d")
+    rows, cards = _cards(view, _newest(times), verdicts, most_cards)
+    removed = bytes(verdicts).count(GONE)
+    calls = rows_in_all - removed
     return {
-        "saved": {"at": time() * 1000, "cards": len(cards), "calls": calls, "note": note(calls, len(cards))},
+        "saved": {
+            "at": time() * 1000,
+            "cards": len(cards),
+            "calls": calls,
+            "removed": removed,
+            "note": note(calls, len(cards), removed),
+        },
         "summary": summary,
         "hooks": view.hooks(),
         "header": header,
-        "columns": _packed(columns.to_bytes()),
+        "columns": _packed(bytes(arrays)),
         "block": _BLOCK,
         "commands": [_packed_json(block) for block in lines],
         "cardBlock": _CARD_BLOCK,
@@ -122,11 +136,36 @@ def _blocks(command: Callable[[Sequence[int]], list[str]], rows: Sequence[int], 
         yield command(rows[at : at + size])
 
 
-def _newest(header: dict[str, Any], arrays: bytes, most: int) -> list[int]:
-    """Return the rows of the newest calls, the newest first."""
-    begin = next(each["offset"] for each in header["columns"] if each["name"] == "time")
-    times = memoryview(arrays)[begin : begin + 8 * header["count"]].cast("d")
-    return sorted(range(len(times)), key=lambda row: (times[row], row), reverse=True)[:most]
+def _column(header: dict[str, Any], arrays: bytearray, name: str, size: int) -> memoryview:
+    """Return the bytes of one array, which can be changed; `size`: the bytes of a number."""
+    begin = next(each["offset"] for each in header["columns"] if each["name"] == name)
+    return memoryview(arrays)[begin : begin + size * header["count"]]
+
+
+def _newest(times: memoryview[float]) -> list[int]:
+    """Return all rows, the newest first."""
+    return sorted(range(len(times)), key=lambda row: (times[row], row), reverse=True)
+
+
+def _cards(
+    view: Viewing, rows: Iterable[int], verdicts: memoryview, most: int
+) -> tuple[list[int], list[dict[str, Any]]]:
+    """Return the first rows whose calls are there, and their cards; any other row gets the verdict `GONE`."""
+    found: list[int] = []
+    cards: list[dict[str, Any]] = []
+    for row in rows:
+        if len(cards) >= most:
+            break
+        if verdicts[row] == GONE:
+            continue
+        try:
+            cards.append(view.card(row))
+        except IndexError:
+            # Another process has removed the call from the index since the columns were read.
+            verdicts[row] = GONE
+        else:
+            found.append(row)
+    return found, cards
 
 
 def _packed(data: bytes) -> str:

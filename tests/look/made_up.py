@@ -271,6 +271,7 @@ class MadeUpView:
             "previous": row - 1 if row else None,
             "next": row + 1 if row + 1 < len(self) else None,
             "newer": None,
+            "lost": None,
         }
         if verdict == "allow":
             card["questions"] = [

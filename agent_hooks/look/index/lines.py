@@ -31,6 +31,14 @@ def transcript_line(kind: str, path: str, at: int) -> bytes:
         return b""
 
 
+def shown_text(kind: str, path: str, line: bytes, call: str) -> str | None:
+    """Return the result of a call in a line of a transcript, as the model saw it; `None` if the line does not have it."""
+    try:
+        return open_reader(kind, path).shown(line, call) if line.strip() else None
+    except TranscriptError:
+        return None
+
+
 def recorded_call(kind: str, path: str, line: bytes, call: str) -> RecordedCall | None:
     """Return the call with an id in a line of a transcript."""
     try:

@@ -49,6 +49,7 @@ export class LookCard extends HTMLElement {
         card.turn?.bringBack ? this.#wayBack(card.turn) : null,
         card.remedy ? element("p", { class: "fact" }, "To allow such a call: ", foreign(card.remedy, { most: 500 })) : null,
         card.newer ? element("p", { class: "warning" }, foreign(card.newer, { most: 300 })) : null,
+        card.lost ? element("p", { class: "warning" }, foreign(card.lost, { most: 300 })) : null,
         facts(card),
       ),
       element("section", { "aria-label": "The ladder" }, element("h3", {}, "The ladder"), ladder(card)),

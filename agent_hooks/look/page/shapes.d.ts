@@ -34,7 +34,7 @@ export interface Card {
   cause: string; reason: string; by: string[]; rule: string; remedy: string; trust: string; joined: string;
   sources: Source[]; input: unknown; rungs: Rung[]; questions: Asked[]; result: Result | null;
   saw: { text: string; cut: boolean } | null; turn: Turn | null; previous: number | null; next: number | null;
-  newer: string | null;
+  newer: string | null; lost: string | null;
 }
 export interface Hook {
   hook: string; file: string; judged: number; stopped: number; asked: number; rewrote: number; failed: number; timedOut: number;
@@ -54,4 +54,4 @@ export interface DataSource {
   hooks(): Promise<Hook[]>;
   listen(onChange: (change: Change) => void, onState: (text: string) => void): void;
 }
-export interface SavedFacts { at: number; cards: number; calls: number; note: string }
+export interface SavedFacts { at: number; cards: number; calls: number; removed: number; note: string }
