@@ -109,7 +109,7 @@ class Recorder:
             self.paused -= 1
 
     def effects(self, place: Place = NOWHERE) -> Effects:
-        """Return the effects so far, with plain texts; `place`: the directories that globs are relative to."""
+        """Return the effects so far, with plain texts. Globs are relative to the directories of `place`."""
         others = tuple(map(plain, self._others)) if self._others else ()
         return Effects(
             paths=tuple(map(plain, self._paths.values())),

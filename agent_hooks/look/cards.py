@@ -127,7 +127,7 @@ class CardMaker:
         return record, sources, newer, lost
 
     def _seen(self, call: str, places: list[Spot], *, alone: bool) -> Seen:
-        """Read the lines of a call in its transcript, redacted; `alone`: no record has the call."""
+        """Read the lines of a call in its transcript, redacted. `alone`: no record has the call."""
         seen = Seen()
         paths = {each.file: each for each in self._index.sources.by_path.values()}
         for spot in places:

@@ -137,7 +137,7 @@ def _blocks(command: Callable[[Sequence[int]], list[str]], rows: Sequence[int], 
 
 
 def _column(header: dict[str, Any], arrays: bytearray, name: str, size: int) -> memoryview:
-    """Return the bytes of one array, which can be changed; `size`: the bytes of a number."""
+    """Return the bytes of one array, which can be changed. `size`: the bytes of a number."""
     begin = next(each["offset"] for each in header["columns"] if each["name"] == name)
     return memoryview(arrays)[begin : begin + size * header["count"]]
 
@@ -150,7 +150,7 @@ def _newest(times: memoryview[float]) -> list[int]:
 def _cards(
     view: Viewing, rows: Iterable[int], verdicts: memoryview, most: int
 ) -> tuple[list[int], list[dict[str, Any]]]:
-    """Return the first rows whose calls are there, and their cards; any other row gets the verdict `GONE`."""
+    """Return the first rows whose calls are there, and their cards. Any other row gets the verdict `GONE`."""
     found: list[int] = []
     cards: list[dict[str, Any]] = []
     for row in rows:

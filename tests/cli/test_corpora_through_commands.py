@@ -22,11 +22,12 @@ from agent_hooks.settings import agent_home
 from agent_hooks.testing import call_tool
 from guard_corpus import CORPORA, calls_of
 
-# One call of so many is taken where a command takes one call a run, or where each call runs through all steps.  The
-# group `slow` takes the others, as JSON where a command has that.
-_ONE_OF = 60
-FIRST = [0, *(pytest.param(each, marks=pytest.mark.slow) for each in range(1, _ONE_OF))]
-FORMS = [("", 0), ("--json", 0), *(pytest.param("--json", each, marks=pytest.mark.slow) for each in range(1, _ONE_OF))]
+# `guard check` and `guard test` get every call.  A command that takes one call a run, or takes each call through all
+# steps, gets one of 120, and in the group `slow` one of 12.
+_ONE_OF = 120
+_SLOW = range(1, 10)
+FIRST = [0, *(pytest.param(each, marks=pytest.mark.slow) for each in _SLOW)]
+FORMS = [("", 0), ("--json", 0), *(pytest.param("--json", each, marks=pytest.mark.slow) for each in _SLOW)]
 CALLS = [call for corpus in CORPORA for call in calls_of(corpus)]
 COMMANDS = [given["command"] for _, given in CALLS if isinstance(given.get("command"), str)]
 # Encodes and pickles its effects, as a hook does that sends them to another program.
@@ -49,13 +50,12 @@ def _in_the_project(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(*args: str, stdin: str = "") -> Result:
-    """Run a command in this process; a crash is a failure of the test."""
+    """Run a command in this process. A crash is a failure of the test."""
     done = CliRunner().invoke(cli, args, input=stdin)
     assert done.exception is None or isinstance(done.exception, SystemExit), (args, done.exception)
     return done
 
 
-@pytest.mark.behaviour("EF15")
 @pytest.mark.parametrize("corpus", CORPORA)
 def test_guard_check_answers_each_call(corpus: str) -> None:
     """Each line is JSON with a verdict and the effects."""
@@ -68,7 +68,6 @@ def test_guard_check_answers_each_call(corpus: str) -> None:
     assert all(set(answer["effects"]) >= {"paths", "programs", "unknown"} for answer in answers)
 
 
-@pytest.mark.behaviour("FC3")
 @pytest.mark.parametrize("form", ["--json", pytest.param("", marks=pytest.mark.slow)])
 def test_guard_test_judges_each_command(form: str, project: Path) -> None:
     """It counts every row of one corpus that is made of all."""
@@ -82,7 +81,6 @@ def test_guard_test_judges_each_command(form: str, project: Path) -> None:
         assert f"of {len(COMMANDS)} harmful" in done.stdout
 
 
-@pytest.mark.behaviour("EF15")
 @pytest.mark.parametrize("first", FIRST)
 def test_guard_explain_answers_each_command(first: int) -> None:
     """It prints the effects and the verdict."""
@@ -93,7 +91,6 @@ def test_guard_explain_answers_each_command(first: int) -> None:
         assert "verdict at level project: " in done.stdout
 
 
-@pytest.mark.behaviour("EF15")
 @pytest.mark.parametrize(("form", "first"), FORMS)
 def test_emit_shows_the_effects_that_a_hook_sends(form: str, first: int, project: Path) -> None:
     """The hook sends the effects of each call as JSON."""
@@ -119,7 +116,6 @@ async def _record(calls: list[tuple[str, dict[str, Any]]], cwd: Path) -> None:
     runner.end_records()
 
 
-@pytest.mark.behaviour("R27")
 @pytest.mark.parametrize("first", FIRST)
 def test_recorded_calls_are_shown_by_each_command_about_records(first: int, project: Path) -> None:
     """`records`, `records show`, `why`, `stats` and the saved page, as text and as JSON."""

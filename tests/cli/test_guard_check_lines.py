@@ -20,7 +20,7 @@ BAD = "echo bad"
 
 
 def line(command: str) -> bytes:
-    """Return the line of a call of bash."""
+    """Return the line for a bash call."""
     return json.dumps({"tool": "bash", "input": {"command": command}}).encode()
 
 

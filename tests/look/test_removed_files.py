@@ -104,7 +104,7 @@ def test_the_page_is_saved_after_files_were_removed(
 def test_the_page_is_saved_after_a_session_file_was_lost(
     client: str, loss: Loss, recorded: Recorded, tmp_path: Path
 ) -> None:
-    """Only the session file had its calls; the loss comes before the next refresh, or after it."""
+    """Only the session file had its calls. The loss comes before the next refresh, or after it."""
     path = put(tmp_path, client)
     view = View(recorded.home, user=tmp_path)
     assert view.refresh().total

@@ -74,9 +74,9 @@ def _judge(
     *,
     attended: bool = False,
 ) -> Scored:
-    """Let the guards judge a call; a guard that fails blocks, and `report` gets the failure.
+    """Let the guards judge a call. A guard that fails blocks, and `report` gets the failure.
 
-    `attended`: as where a person can answer a question.
+    `attended`: as if a user could answer a question.
     """
     answer = ask_guards(guards, guarded_call(tool, input, cwd, attended=attended), report)
     if isinstance(answer, Block):

@@ -32,7 +32,7 @@ def transcript_line(kind: str, path: str, at: int) -> bytes:
 
 
 def shown_text(kind: str, path: str, line: bytes, call: str) -> str | None:
-    """Return the result of a call in a line of a transcript, as the model saw it; `None` if the line does not have it."""
+    """Return the result of a call in a line of a transcript, as the model saw it, or `None` if it is not there."""
     try:
         return open_reader(kind, path).shown(line, call) if line.strip() else None
     except TranscriptError:
