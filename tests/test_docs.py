@@ -63,6 +63,7 @@ def test_the_blocks_of_a_page_work(page: Path, project: Path, tmp_path: Path, mo
             assert block.kind == "text", f"{page.name}: no test runs a {block.kind!r} block; use 'text'"
 
 
+@pytest.mark.slow
 def test_the_programs_of_the_embedding_page_are_short_well_typed_and_run_on_trio(project: Path) -> None:
     """Each has under 40 lines; mypy accepts those without pydantic-ai."""
     programs = [block for block in blocks(ROOT / "docs" / "embedding.md") if block.kind == "python" and block.file]

@@ -562,6 +562,7 @@ def test_findings_never_hold_a_secret(text: str, secret: str) -> None:
 
 
 @pytest.mark.parametrize("piece", [*filter(None, PIECES), "a" * 64, "eyJa.", "sk-0"], ids=repr)
+@pytest.mark.slow
 def test_every_text_takes_linear_time(piece: str) -> None:
     """A pattern that searched the same text again and again would take too long here."""
     for glue in ("", " ", "-", "\x1b[0m"):

@@ -52,6 +52,7 @@ def run_basedpyright(cache: Path) -> Errors:
 
 
 @pytest.mark.parametrize("check", [run_mypy, run_basedpyright])
+@pytest.mark.slow
 def test_a_type_checker_sees_every_marked_mistake_and_nothing_else(
     check: Callable[[Path], Errors], tmp_path: Path
 ) -> None:

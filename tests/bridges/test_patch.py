@@ -287,6 +287,7 @@ def test_a_call_that_applies_no_patch_has_no_parts(tool: str, input: dict[str, A
 @pytest.mark.parametrize(
     "line", [PATCH + "\n", "x", "*** Add File: x\n", " *** Add File: y\n", " ", "*** ", " x y z\n", "\r", "a "]
 )
+@pytest.mark.slow
 def test_a_very_large_patch_is_read_in_linear_time(line: str) -> None:
     """Ten million characters of any kind take seconds."""
     from time import process_time

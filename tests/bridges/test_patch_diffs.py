@@ -235,6 +235,7 @@ def test_no_diff_raises(pieces: list[str]) -> None:
 @pytest.mark.parametrize(
     "line", ["-x\n", "--- a/x\n", "@@ -1 +1 @@\n", "x", '"', "\\", '\\"', "rename to x\n", " ", "\t"]
 )
+@pytest.mark.slow
 def test_a_very_large_diff_is_read_in_linear_time(header: str, line: str) -> None:
     """Half a million characters of any kind take a moment; in square time they would take many minutes."""
     from time import process_time

@@ -151,6 +151,7 @@ async def test_a_read_only_disk_is_named_with_its_remedy(repo: Path, disk: Path)
 
 @pytest.mark.skipif(os.geteuid() == 0 and not shutil.which("setpriv"), reason="root writes to every directory")
 @pytest.mark.parametrize(("place", "first", "text"), [("", NO_CHECKPOINT, "never added\n"), ("objects", NO_END, "1\n")])
+@pytest.mark.slow
 def test_a_store_without_the_right_to_write_is_named_by_a_run_without_a_person(
     command: Command, repo: Path, place: str, first: str, text: str
 ) -> None:
@@ -204,6 +205,7 @@ def test_the_words_of_git_and_of_the_system_have_a_remedy_each(tmp_path: Path) -
 # ---- growth ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 async def test_a_busy_day_stays_near_the_limit(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The stores were pruned today, and still the oldest turns go as soon as they have grown above the limit."""
     agent = Agent(repo)

@@ -36,6 +36,7 @@ def test_piped_text_goes_along_with_the_prompt(command: Command, server: ModelSe
     assert done.stdout == "read\n"
 
 
+@pytest.mark.slow
 def test_a_file_as_stdin_is_read_too(command: Command, server: ModelServer) -> None:
     """Without a pipe between."""
     notes = command.project / "notes.txt"

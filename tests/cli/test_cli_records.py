@@ -405,6 +405,7 @@ def test_an_agent_does_not_read_or_remove_records(
     (command.project / "report.sh").write_text("agent-hooks why secretid\nagent-hooks records\ntrue\n")
     shown = command("run", "--no-session", "@bash sh report.sh").stdout
     assert shown.count("is for a person, and") == 2
+    command.may_fork = True
     monkeypatch.setenv("CLAUDECODE", "1")
     for args in (["records"], ["records", "show", "s"], ["records", "prune"], ["records", "forget", "s"], ["why"]):
         done = command(*args, code=1)
@@ -444,6 +445,7 @@ def test_damaged_files_are_counted_and_named(command: Command, records: Path) ->
     assert "exit" not in command("records", "verify", code=1).stderr
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_lines_are_shown_in_seconds(command: Command, records: Path) -> None:
     """The table keeps only the rows that it shows."""
     path = write(records, decision("", "block"), (Result, {"id": "", "tool": "bash", "status": "blocked"}))

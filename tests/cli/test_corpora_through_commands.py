@@ -22,12 +22,13 @@ from agent_hooks.settings import agent_home
 from agent_hooks.testing import call_tool
 from guard_corpus import CORPORA, calls_of
 
-# `guard check` and `guard test` get every call.  A command that takes one call a run, or takes each call through all
-# steps, gets one of 120, and in the group `slow` one of 12.
+# A command gets one of so many calls.  In the group `slow`, `guard check` and `guard test` get every call.  Commands that
+# take one call a run, or take each call through all steps, get one of 12 there.
 _ONE_OF = 120
 _SLOW = range(1, 10)
 FIRST = [0, *(pytest.param(each, marks=pytest.mark.slow) for each in _SLOW)]
 FORMS = [("", 0), ("--json", 0), *(pytest.param("--json", each, marks=pytest.mark.slow) for each in _SLOW)]
+EACH = [_ONE_OF, pytest.param(1, marks=pytest.mark.slow)]
 CALLS = [call for corpus in CORPORA for call in calls_of(corpus)]
 COMMANDS = [given["command"] for _, given in CALLS if isinstance(given.get("command"), str)]
 # Encodes and pickles its effects, as a hook does that sends them to another program.
@@ -56,10 +57,10 @@ def run(*args: str, stdin: str = "") -> Result:
     return done
 
 
-@pytest.mark.parametrize("corpus", CORPORA)
-def test_guard_check_answers_each_call(corpus: str) -> None:
+@pytest.mark.parametrize("one_of", EACH)
+def test_guard_check_answers_each_call(one_of: int) -> None:
     """Each line is JSON with a verdict and the effects."""
-    calls = calls_of(corpus)
+    calls = CALLS[::one_of]
     done = run("guard", "check", "--json", stdin="\n".join(json.dumps({"tool": t, "input": i}) for t, i in calls))
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert (len(answers), done.exit_code) == (len(calls), 0)
@@ -68,17 +69,19 @@ def test_guard_check_answers_each_call(corpus: str) -> None:
     assert all(set(answer["effects"]) >= {"paths", "programs", "unknown"} for answer in answers)
 
 
-@pytest.mark.parametrize("form", ["--json", pytest.param("", marks=pytest.mark.slow)])
-def test_guard_test_judges_each_command(form: str, project: Path) -> None:
+@pytest.mark.parametrize("one_of", EACH)
+@pytest.mark.parametrize("form", ["", "--json"])
+def test_guard_test_judges_each_command(form: str, one_of: int, project: Path) -> None:
     """It counts every row of one corpus that is made of all."""
-    rows = [f"deny\tall\t{json.dumps(command)}" for command in COMMANDS]
+    commands = COMMANDS[::one_of]
+    rows = [f"deny\tall\t{json.dumps(command)}" for command in commands]
     (project / "all.tsv").write_text("\n".join(["expected\tclass\tcommand", *rows]) + "\n")
     done = run("guard", "test", *form.split(), "all.tsv")
     if form:
         told = json.loads(done.stdout)
-        assert told["classes"]["all"]["harmful"] == len(COMMANDS)
+        assert told["classes"]["all"]["harmful"] == len(commands)
     else:
-        assert f"of {len(COMMANDS)} harmful" in done.stdout
+        assert f"of {len(commands)} harmful" in done.stdout
 
 
 @pytest.mark.parametrize("first", FIRST)

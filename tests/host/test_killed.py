@@ -37,6 +37,7 @@ def sessions_of(project: Path) -> list[tuple[list[Any], list[str]]]:
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
+@pytest.mark.slow
 def test_a_kill_at_any_write_loses_at_most_the_unfinished_line(tmp_path: Path, backend: str) -> None:
     """Every file opens with exactly the entries that were written completely, and a note names an unfinished line."""
     subprocess.run([sys.executable, "-m", "host.killing", backend, str(tmp_path)], cwd=TESTS, check=True, timeout=300)

@@ -18,8 +18,6 @@ from agent_sessions import PLACES, put
 from recording import Recorded
 from running import Command
 
-pytestmark = pytest.mark.behaviour("LK11")
-
 LEFT_OUT = re.compile(
     r"(\d+) calls? (?:is|are) left out, because the record or the session file was removed or replaced\."
 )

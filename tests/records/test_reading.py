@@ -285,6 +285,7 @@ def test_any_values_in_a_line_are_read(values: dict[str, Any], kind: str) -> Non
         verify(directory)
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_lines_are_read_as_a_stream(directory: Path) -> None:
     """Sessions are read one after another, so the memory is that of one session."""
     decision = {"id": "", "tool": "bash", "verdict": "pass", "input": {"command": "ls"}, "steps": BLOCK["steps"]}

@@ -220,6 +220,7 @@ def test_deep_code_is_no_error(text: str) -> None:
     assert isinstance(python_facts(text.encode()), list)
 
 
+@pytest.mark.slow
 def test_a_large_file_is_read() -> None:
     """One MiB of calls yields all its facts."""
     line = b"os.system('x')\n"
