@@ -29,12 +29,6 @@ class Part(NamedTuple):
     line: bytes
 
 
-def is_database(path: str) -> bool:
-    """Tell whether a file is a database; raises `OSError`."""
-    with open(path, "rb") as file:
-        return file.read(len(MAGIC)) == MAGIC
-
-
 def parts(path: str, since: int = 0) -> Iterator[Part]:
     """Yield the parts that changed at a time or later, in the order in which they changed; raises `TranscriptError`."""
     yield from _asked(path, f"{_PARTS} WHERE part.time_updated >= ? ORDER BY part.time_updated, part.rowid", since)

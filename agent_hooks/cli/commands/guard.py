@@ -61,16 +61,12 @@ class Scored(NamedTuple):
     reason: str | None = None
 
 
-def _drop(error: HookError) -> None:
-    """Report nothing: the block has the text of the failure."""
-
-
 def _judge(
     guards: list[Guard],
     tool: str,
     input: dict[str, Any],
     cwd: str,
-    report: Callable[[HookError], None] = _drop,
+    report: Callable[[HookError], None] = lambda error: None,
     *,
     attended: bool = False,
 ) -> Scored:
