@@ -138,9 +138,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if not (_LONG | _LONG_AND_MEASURED).isdisjoint(_names(item)):
             item.add_marker(pytest.mark.slow)
-        # One worker imports the packages of the models, which takes seconds.
-        if item.path.name.startswith("test_models_"):
-            item.add_marker(pytest.mark.xdist_group("models"))
+        # One worker imports the packages of the models, and one reads all modules of the package. Both take seconds.
+        for group in ("test_models_", "test_architecture."):
+            if item.path.name.startswith(group):
+                item.add_marker(pytest.mark.xdist_group(group))
     for marker, (is_missing, _) in _PROGRAMS.items():
         if is_missing and (left_out := [item for item in items if item.get_closest_marker(marker)]):
             config.hook.pytest_deselected(items=left_out)

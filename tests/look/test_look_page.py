@@ -209,7 +209,7 @@ def test_a_page_of_another_port_cannot_read(visit: Visit, server: Served) -> Non
 
 @pytest.mark.skipif(not AXE.exists(), reason="python -m checks.page installs axe")
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize("size", [DESKTOP, pytest.param(PHONE, marks=pytest.mark.slow)], ids=["desktop", "phone"])
 def test_axe_finds_nothing_and_nothing_is_wider_than_the_window(
     browser: Browser, server: Served, size: dict[str, int], dark: bool
 ) -> None:
