@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from checks.prose.changes import NoBaseError, added_lines, base_of, messages
+from checks.prose.changes import NoBaseError, added_lines, base_of, messages, resolved
 from checks.prose.patterns import PATTERNS, SEMICOLON, TOGETHER, Hit, hits
 from checks.prose.subjects import LENGTH, faults
 from checks.prose.texts import Sentence, read, sentences
@@ -20,6 +20,7 @@ PATHS = (
     *("CHANGELOG.md", "CONTRIBUTING.md", "README.md", "docs"),
 )
 _LIMITS = {pattern.name: pattern.limit for pattern in PATTERNS}
+TOTAL = "all patterns"
 _LIMIT = 200
 """The limit for each fault of commit subjects, which are not rows of the table."""
 
@@ -66,22 +67,25 @@ def _read(path: Path, root: Path) -> list[Sentence]:
         raise SystemExit(f"{path}: {error}") from None
 
 
-def excesses(found: Found) -> Iterator[str]:
-    """Yield each limit that the hits exceed, as a text."""
+def excesses(found: Found) -> dict[str, str]:
+    """Return each limit that the hits exceed, as a text, by the name of the pattern or `TOTAL`."""
     total = len(found.sentences)
+    exceeded: dict[str, str] = {}
     for name, count in Counter(hit.name for hit in found.hits).items():
         if name == "trailing":
-            yield f"trailing: {count}, and none is allowed"
+            exceeded[name] = f"trailing: {count}, and none is allowed"
         elif count * _LIMITS.get(name, _LIMIT) > total:
-            yield f"{name}: {count} of {total} sentences, at most 1 in {_LIMITS.get(name, _LIMIT)} may have it"
+            limit = _LIMITS.get(name, _LIMIT)
+            exceeded[name] = f"{name}: {count} of {total} sentences, at most 1 in {limit} may have it"
     together = len({hit.sentence for hit in found.hits if hit.name not in (SEMICOLON, "trailing")})
     if together * TOGETHER > total:
-        yield f"all patterns: {together} of {total} sentences, at most 1 in {TOGETHER} may have one"
+        exceeded[TOTAL] = f"all patterns: {together} of {total} sentences, at most 1 in {TOGETHER} may have one"
+    return exceeded
 
 
-def listed(found: Found) -> Iterator[str]:
+def listed(hits: Iterable[Hit]) -> Iterator[str]:
     """Yield two lines for each hit: the place with the sentence, and the words to write instead."""
-    for hit in found.hits:
+    for hit in hits:
         each = hit.sentence
         yield f"{each.place}:{each.line}: {hit.name}: {each.text}"
         yield f"    write: {hit.instead}"
@@ -131,6 +135,7 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
     modes = parser.add_mutually_exclusive_group()
     modes.add_argument("--all", action="store_true", help="report all text by file, without failing")
     modes.add_argument("--list", action="store_true", help="print each hit in the files or folders")
+    modes.add_argument("--since", metavar="COMMIT", help="judge text that is new since a commit, HEAD~1 for example")
     modes.add_argument("--patterns", action="store_true", help="print the table of patterns and their limits")
     parser.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="for --all and --list")
     options = parser.parse_args(arguments)
@@ -141,23 +146,27 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
         return 0
     if options.all or options.list:
         found = in_files([path.resolve() for path in options.paths] or [root / name for name in PATHS], root)
-        print("\n".join(by_file(found) if options.all else listed(found)))
+        print("\n".join(by_file(found) if options.all else listed(found.hits)))
         return 0
-    return _judge(root)
+    return _judge(root, options.since)
 
 
-def _judge(root: Path) -> int:
+def _judge(root: Path, since: str | None) -> int:
     try:
-        base = base_of(root)
+        base = base_of(root) if since is None else resolved(root, since)
         found = new_text(root, base)
     except NoBaseError as error:
         print(f"prose: {error}\n`python -m checks.prose --all` needs no history.", file=sys.stderr)
         return 2
-    exceeded = list(excesses(found))
-    for line in listed(found):
-        print(line)
+    exceeded = excesses(found)
+    failing = [hit for hit in found.hits if hit.name in exceeded or (TOTAL in exceeded and hit.name != SEMICOLON)]
+    allowed = [hit for hit in found.hits if hit not in failing]
+    if allowed:
+        print("\n".join(["Within the limits:", *listed(allowed)]))
+    if failing:
+        print("\n".join(["Beyond the limits:", *listed(failing)]))
     print(f"prose: {len(found.hits)} hits in {len(found.sentences)} sentences that are new since {base[:9]}")
-    for text in exceeded:
+    for text in exceeded.values():
         print(f"  {text}")
     return 1 if exceeded else 0
 

@@ -34,6 +34,11 @@ def base_of(root: Path) -> str:
     return base
 
 
+def resolved(root: Path, commit: str) -> str:
+    """Return the hash of a commit. Raise `NoBaseError` if there is no such commit."""
+    return _git(root, "rev-parse", "--verify", "--end-of-options", f"{commit}^{{commit}}").strip()
+
+
 def added_lines(root: Path, base: str, paths: Sequence[str]) -> dict[str, set[int]]:
     """Return the files below `paths` that have new lines, and the numbers of these lines in the working tree."""
     older = {line.strip() for line in _git(root, "grep", "-hI", "-e", "", base, "--", *paths).split("\n")}

@@ -1,4 +1,4 @@
-"""The tables of the two scripts of CI, and the arguments of the nightly one."""
+"""CI prints its tables, and the nightly script names its steps."""
 
 from __future__ import annotations
 

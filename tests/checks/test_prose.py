@@ -303,6 +303,30 @@ def test_lines_that_moved_to_another_file_are_not_new(project: Project, capsys: 
     assert judged(project, capsys) == (1, ["agent_hooks/new.py:5: old-adverb: It is read anew."])
 
 
+def test_a_commit_may_be_judged_alone(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    """Otherwise the faults of others hide whether your own text has any."""
+    project.write("docs/one.md", "It is ours.\n")
+    project.commit("docs: describe one thing")
+    project.write("docs/two.md", PLAIN)
+    project.commit("docs: describe another thing")
+    assert judged(project, capsys)[0] == 1
+    assert main(["--since", "HEAD~1"], project.root) == 0
+    assert main(["--since", "HEAD~2"], project.root) == 1
+    assert main(["--since", "nowhere"], project.root) == 2
+    assert "git rev-parse failed" in capsys.readouterr().err
+
+
+def test_hits_beyond_the_limits_come_last(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    """An allowed hit is not the reason of the failure."""
+    project.write("README.md", "It stops; the next one runs.\n\n" + PLAIN * 60 + "It is ours.\n")
+    assert main([], project.root) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "Within the limits:"
+    assert "semicolon" in lines[1]
+    assert lines[3] == "Beyond the limits:"
+    assert "ours" in lines[4]
+
+
 def test_a_renamed_file_and_removed_lines_are_not_new(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     """A line that looks like the header of a diff is only a line."""
     project.write("docs/long.md", "It is ours.\n\n" + PLAIN * 20)
