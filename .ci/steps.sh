@@ -11,12 +11,22 @@ bin=.venv/bin
 export reports=${reports:-$PWD/.bench/ci/$(basename "$0")}
 # A test that hangs ends its worker after 5 minutes, and is named.
 limit=(-o faulthandler_timeout=300 -o faulthandler_exit_on_timeout=true)
-core=agent_hooks/dispatch,agent_hooks/pipeline,agent_hooks/concurrency/deadlines
+measured=($bin/coverage run)
 
 make_() { make --no-print-directory "$@"; }
 
 # Print the options of pytest that keep the seconds of each test for the table. $1 names the file.
 times() { printf '%s' "--junitxml=$reports/$step-$1.xml"; }
+
+# Run a group of tests with coverage. $1 names it, and the other arguments are those of pytest.
+# A limit of time may be missed where processes compete for the cores. So the second run is alone, and decides.
+suite() {
+	local name=$1
+	shift
+	"${measured[@]}" -m pytest -q -n auto --dist loadgroup "${limit[@]}" "$(times "$name")" "$@" && return
+	echo "!!!! THESE TESTS FAILED ONCE, and run again"
+	"${measured[@]}" -m pytest -q "${limit[@]}" "$(times "$name-again")" "$@" --last-failed --last-failed-no-failures none --maxfail=5
+}
 
 # Install Debian's packages of the programs that are missing.
 programs() {
