@@ -69,8 +69,9 @@ def test_guard_check_answers_each_call(one_of: int) -> None:
     assert all(set(answer["effects"]) >= {"paths", "programs", "unknown"} for answer in answers)
 
 
-@pytest.mark.parametrize("one_of", EACH)
-@pytest.mark.parametrize("form", ["", "--json"])
+@pytest.mark.parametrize(
+    ("form", "one_of"), [("", _ONE_OF), ("--json", _ONE_OF), pytest.param("--json", 1, marks=pytest.mark.slow)]
+)
 def test_guard_test_judges_each_command(form: str, one_of: int, project: Path) -> None:
     """It counts every row of one corpus that is made of all."""
     commands = COMMANDS[::one_of]

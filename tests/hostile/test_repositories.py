@@ -75,7 +75,6 @@ LINES: tuple[tuple[str, ...], ...] = (
     ("stats",),
     ("look", "--save", "page.html"),
     ("completion", "bash"),
-    ("man",),
 )
 """Every command, in its quickest forms."""
 LOOSE = {
