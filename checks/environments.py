@@ -18,8 +18,8 @@ BENCH = ROOT / ".bench"
 TESTS = ROOT / "tests"
 
 
-class NotInstalledError(Exception):
-    """An environment could not be made. The message has the installer's own words."""
+class NotInstalledError(SystemExit):
+    """An environment could not be made. Uncaught, it ends the program with the installer's own words."""
 
 
 def python(name: str, *arguments: str, files: Sequence[Path] = ()) -> Path:
