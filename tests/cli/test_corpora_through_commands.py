@@ -73,7 +73,7 @@ def test_guard_check_answers_each_call(one_of: int) -> None:
     ("form", "one_of"), [("", _ONE_OF), ("--json", _ONE_OF), pytest.param("--json", 1, marks=pytest.mark.slow)]
 )
 def test_guard_test_judges_each_command(form: str, one_of: int, project: Path) -> None:
-    """It counts every row of one corpus that is made of all."""
+    """All corpora are joined into one file, and the total includes every row."""
     commands = COMMANDS[::one_of]
     rows = [f"deny\tall\t{json.dumps(command)}" for command in commands]
     (project / "all.tsv").write_text("\n".join(["expected\tclass\tcommand", *rows]) + "\n")

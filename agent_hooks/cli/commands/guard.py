@@ -153,7 +153,7 @@ def _unjudged(failure: BaseException) -> str:
 
 
 def _judge_line(guards: list[Guard], line: bytes, cwd: str, report: Callable[[HookError], None]) -> str:
-    """Return the answer to a line as JSON: the verdict, and the effects of the call, `None` when there is no call.
+    """Return the answer to a line as JSON: the verdict, and the effects, or `None` for a line without a call.
 
     `report`: gets the failure of a guard.
     """
