@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+from collections import Counter
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -17,17 +18,20 @@ from look.browser import NO_BROWSER
 from other_agent import OtherAgent, end_server
 from recording import Recorded
 from running import Command
+from support import EXAMPLES
 from tmux import MISSING
 
 # These are the fixtures that hook authors use.
 pytest_plugins = ["agent_hooks.testing.fixtures"]
 
 # The time and size of an example depend on the machine and on chance, so no health check applies to them.  The suite
-# takes the same few examples each time, so that a failure comes from the change under test.  The profile `explore`
-# searches for new ones.
+# takes the same few examples each time, so that a failure comes from the change under test.  `.ci/nightly` takes five
+# times as many.  The profile `explore` searches for new ones.
 _UNHURRIED = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
-settings.register_profile("suite", deadline=None, suppress_health_check=_UNHURRIED, derandomize=True, max_examples=50)
-settings.register_profile("explore", deadline=None, suppress_health_check=_UNHURRIED, max_examples=3000)
+_USUAL = settings(deadline=None, suppress_health_check=_UNHURRIED)
+settings.register_profile("suite", _USUAL, derandomize=True, max_examples=EXAMPLES // 5)
+settings.register_profile("nightly", _USUAL, derandomize=True, max_examples=EXAMPLES)
+settings.register_profile("explore", _USUAL, max_examples=3000)
 settings.load_profile("suite")
 
 
@@ -66,22 +70,39 @@ _LONG = {
 _LONG_AND_MEASURED = {
     "bridges/test_turns_of_agents.py",
     "chaos",
+    "checkpoints/test_odd_turns.py",
     "checkpoints/test_restore.py",
     "checkpoints/test_turns.py",
     "cli/test_bridges_of_commands.py",
     "cli/test_cli_conventions.py",
     "cli/test_cli_default_model.py",
     "cli/test_cli_doctor.py",
+    "cli/test_cli_foreign_sessions.py",
     "cli/test_cli_install.py",
+    "cli/test_cli_other_agents.py",
+    "cli/test_cli_piped.py",
+    "cli/test_cli_reload.py",
     "cli/test_cli_rpc.py",
+    "cli/test_cli_transformers.py",
+    "cli/test_cli_unlock.py",
+    "host/test_models_instructions.py",
+    "host/test_models_points.py",
+    "host/test_models_wire.py",
     "installs/test_agents.py",
     "installs/test_doctor_of_agents.py",
     "isolation/test_cancelling.py",
+    "isolation/test_crossing.py",
     "isolation/test_faults.py",
+    "isolation/test_modes.py",
+    "look/test_turn_of_a_card.py",
     "server/test_plugin_link.py",
+    "server/test_renamed.py",
     "server/test_served.py",
     "server/test_sessions.py",
+    "server/test_siteless.py",
     "server/test_tripwire.py",
+    "server/test_unserved.py",
+    "test_benchmarks.py",
 }
 
 # Folders and files of tests whose processes run some lines that no test runs by itself or in a fork.
@@ -121,6 +142,10 @@ _PROGRAMS = {
 }
 
 
+# So many tests of a file go to one worker together.
+_MANY = 30
+
+
 def _room(item: pytest.Item) -> str:
     """Return the folder of a test below `tests`."""
     return item.path.relative_to(Path(__file__).parent).parts[0]
@@ -134,7 +159,8 @@ def _names(item: pytest.Item) -> set[str]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the tests that need a program where there is none, and mark the slow ones."""
+    """Leave out the tests that need a program where there is none, mark the slow ones, and form units for the workers."""
+    tests_of_file = Counter(item.path for item in items)
     for item in items:
         if not (_LONG | _LONG_AND_MEASURED).isdisjoint(_names(item)):
             item.add_marker(pytest.mark.slow)
@@ -142,6 +168,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for group in ("test_models_", "test_architecture."):
             if item.path.name.startswith(group):
                 item.add_marker(pytest.mark.xdist_group(group))
+        # Many short tests are one unit for a worker: to hand out a unit takes the longer, the more units there are.
+        if tests_of_file[item.path] >= _MANY and item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(str(item.path)))
     for marker, (is_missing, _) in _PROGRAMS.items():
         if is_missing and (left_out := [item for item in items if item.get_closest_marker(marker)]):
             config.hook.pytest_deselected(items=left_out)

@@ -14,6 +14,7 @@ from typing import IO, Any
 
 import anyio
 import pytest
+from hypothesis import settings
 
 from agent_hooks import HookAPI, HookError, HookRunner, LoadedHook, ToolCall, ToolOutput
 from agent_hooks.pipeline.order import JudgedCall
@@ -27,6 +28,15 @@ from agent_hooks.values.tool import OnUpdate
 ROOT = Path(__file__).parent.parent
 PATIENCE = 60.0
 """Seconds that a test waits for an event, long enough for a busy machine."""
+EXAMPLES = 50
+"""How many examples a property gets at night, unless `examples` says otherwise."""
+
+
+def examples(number: int) -> settings:
+    """Return settings with that many examples at night, fewer by day, and more in a search."""
+    assert settings.default
+    usual = settings.default.max_examples
+    return settings(max_examples=max(number, usual) if usual > EXAMPLES else number * usual // EXAMPLES)
 
 
 def unmeasured() -> dict[str, str]:

@@ -25,6 +25,8 @@ PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").g
 DECISIONS, DECISION_WORDS = 60, 4000
 # CI runs these in a fresh clone, since they install their own environment.
 RUN_BY_CI = ("make demo", "make test", "pip install .")
+# The first pages of a newcomer. The others are in the slow group, and `.ci/run` runs them too.
+FIRST = {"README.md", "CONTRIBUTING.md"}
 
 
 class Fence(NamedTuple):
@@ -42,7 +44,9 @@ def blocks(page: Path) -> list[Fence]:
 
 
 @pytest.mark.usefixtures("no_agent_around")
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=[] if page.name in FIRST else pytest.mark.slow, id=page.name) for page in PAGES]
+)
 def test_the_blocks_of_a_page_work(page: Path, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The copied blocks of a page give the output that the page shows."""
     if page.name == "mcp.md":

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_hooks import ToolOutput
@@ -19,6 +19,7 @@ from agent_hooks.bridges.base.verdicts import Verdict
 from agent_hooks.bridges.command import CommandBridge
 from agent_hooks.bridges.copilot_cli import CopilotAsClaude
 from agent_hooks.bridges.cursor import CursorAsClaude
+from support import examples
 
 texts = st.text(st.characters(), max_size=12) | st.sampled_from(["", " ", "\ud800", "plain"])
 maybe = st.none() | texts
@@ -67,7 +68,7 @@ def happenings(name: str) -> list[Happening]:
 
 @pytest.mark.parametrize("name", NAMES)
 @given(st.data(), verdicts)
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_an_answer_has_no_other_words(name: str, data: st.DataObject, verdict: Verdict) -> None:
     """It is one JSON object in UTF-8, of the keys that the event's row has; a block and a question deny."""
     bridge = bridge_of(name)
@@ -102,7 +103,7 @@ def test_a_failure_at_a_gate_is_a_denial(bridge: CommandBridge) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 @given(st.data())
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_a_payload_that_is_cut_off_is_an_error(name: str, data: st.DataObject) -> None:
     """No part of a payload is taken for a whole one."""
     key = data.draw(st.sampled_from(sorted(payloads(name))))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_hooks import ToolOutput
@@ -18,6 +18,7 @@ from agent_hooks.bridges.base.payloads import BridgeError
 from agent_hooks.bridges.base.verdicts import Verdict
 from agent_hooks.bridges.codex import Codex
 from codex_judge import refusal
+from support import examples
 
 PAYLOADS: dict[str, Any] = json.loads((Path(__file__).parent / "codex.json").read_text())
 CODEX = Codex()
@@ -47,7 +48,7 @@ def answer(name: str, **verdict: Any) -> Any:
 
 
 @given(st.sampled_from(sorted(PAYLOADS)), verdicts)
-@settings(max_examples=400, deadline=None)
+@examples(400)
 def test_codex_takes_every_answer_to_every_event(name: str, verdict: Verdict) -> None:
     """No verdict of hooks gives an answer that Codex's schemas or the rules of its parser refuse."""
     event = CODEX.decode(PAYLOADS[name])
@@ -63,7 +64,7 @@ def test_codex_takes_every_answer_to_every_event(name: str, verdict: Verdict) ->
 
 
 @given(st.sampled_from(sorted(PAYLOADS)) | st.none(), texts)
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_codex_takes_every_refusal(name: str | None, reason: str) -> None:
     """A failure of ours at any event, also an unknown one, is an answer that Codex takes."""
     event = name and PAYLOADS[name]["hook_event_name"]

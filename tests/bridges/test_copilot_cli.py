@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_hooks import AgentEnd, ToolOutput
@@ -23,6 +23,7 @@ from agent_hooks.bridges.base.happenings import (
 from agent_hooks.bridges.base.payloads import BridgeError
 from agent_hooks.bridges.base.verdicts import Verdict
 from agent_hooks.bridges.copilot_cli import CopilotAsClaude, CopilotCli
+from support import examples
 
 HERE = Path(__file__).parent
 PAYLOADS: dict[str, Any] = json.loads((HERE / "copilot_cli.json").read_text())
@@ -100,7 +101,7 @@ def test_the_exit_code_of_a_command_is_read() -> None:
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_any_text_is_read_without_the_last_line_only(text: str) -> None:
     """The text of a command loses its last line, and no other text loses anything."""
     for end, expected in (("", f"{text}."), ("\n<shellId: 0 completed with exit code 7>", f"{text}.")):

@@ -6,12 +6,13 @@ import shlex
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent_hooks.bridges.base.happenings import Part
 from agent_hooks.bridges.patch import parts_of, parts_of_call
 from agent_hooks.bridges.patch_text import MOST_PARTS
+from support import examples
 
 PATCH = """*** Begin Patch
 *** Add File: new.py
@@ -173,7 +174,7 @@ pieces = [*"*+-@ \n\r\t:'\"\\$`~/\0", "Add File", "*** ", "Begin Patch", "\ud800
 texts = st.lists(st.sampled_from(pieces)).map("".join)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(st.text() | texts, st.sampled_from(["apply_patch", "bash", "shell", "local_shell"]))
 @example("*** Add File: \0", "bash")
 @example("*** Update File: \ud800\n*** Move to: \ud800", "apply_patch")

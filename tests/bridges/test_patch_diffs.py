@@ -7,12 +7,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_hooks.bridges.base.happenings import Part
 from agent_hooks.bridges.patch import parts_of_call
 from agent_hooks.bridges.patch_diffs import parts_of_diff
+from support import examples
 
 CHANGED = """diff --git a/src/x.py b/src/x.py
 index 1..2 100644
@@ -196,7 +197,7 @@ path = st.lists(name, min_size=1, max_size=3).map("/".join)
 body = st.lists(st.sampled_from(["a", "-- b", "++ c", " d", "", "@@ -1 +1 @@", "--- a/x"]), max_size=6)
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(st.dictionaries(path, st.tuples(body, body), min_size=1, max_size=3))
 def test_the_parts_of_a_diff_of_git_are_the_changes(files: dict[str, tuple[list[str], list[str]]]) -> None:
     """A diff that git makes of any files names each changed file, with the lines that it gets."""

@@ -6,13 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_hooks import ToolOutput
 from agent_hooks.bridges.base.happenings import CallAsked, CallEnded, PermissionAsked, PromptGiven
 from agent_hooks.bridges.base.verdicts import Verdict
 from agent_hooks.bridges.qwen_code import QwenCode
+from support import examples
 
 PAYLOADS: dict[str, Any] = json.loads((Path(__file__).parent / "qwen_code.json").read_text())
 QWEN = QwenCode()
@@ -79,7 +80,7 @@ def test_the_output_of_a_command_is_read_without_the_lines_around_it() -> None:
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_any_other_text_is_read_whole(text: str) -> None:
     """A text of another tool loses nothing."""
     payload = {**PAYLOADS["PostToolUse:read_file"], "tool_response": {"llmContent": f"{text}."}}

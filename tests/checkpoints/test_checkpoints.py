@@ -14,7 +14,7 @@ from typing import Any
 
 import anyio
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_hooks import checkpoints
@@ -22,7 +22,7 @@ from agent_hooks.checkpoints import Checkpoint, CheckpointError, Skipped
 from agent_hooks.checkpoints.git import open_worktree
 from agent_hooks.checkpoints.snapshot import save
 from agent_hooks.turn_notes import store_of
-from support import PATIENCE
+from support import PATIENCE, examples
 
 pytestmark = pytest.mark.anyio
 Leaves = dict[str, tuple[str, bytes]]
@@ -327,7 +327,7 @@ def clear(top: str) -> None:
             os.unlink(path)
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(one=TREE, other=TREE)
 async def test_any_tree_comes_back_from_any_other(one: dict[str, Any], other: dict[str, Any]) -> None:
     """Odd names, symlinks, permissions and attributes come back, and so do files that became directories."""

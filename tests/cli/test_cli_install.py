@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_hooks.bridges import open_bridge
@@ -33,6 +33,7 @@ from agent_hooks.installs.places import (
 )
 from agent_hooks.installs.plan import uninstalling
 from running import Command, write_shared_command
+from support import examples
 
 CLAUDE = open_bridge("claude-code")
 EVENTS = [row.name for row in CLAUDE.describe()]
@@ -396,7 +397,7 @@ LAYOUT = st.fixed_dictionaries(
     bom=st.booleans(),
     names=st.sets(st.sampled_from(EVENTS), min_size=1),
 )
-@settings(max_examples=60)
+@examples(60)
 def test_install_and_uninstall_give_any_settings_back(
     found: dict[str, Any], layout: dict[str, Any], around: str, bom: bool, names: set[str]
 ) -> None:
@@ -424,7 +425,7 @@ def test_install_and_uninstall_give_any_settings_back(
 
 
 @given(hooks=JSON | HOOKS, entry=st.dictionaries(st.sampled_from(["command", "args", "timeout", "if", "async"]), JSON))
-@settings(max_examples=60)
+@examples(60)
 def test_nothing_in_a_settings_file_breaks_the_search_for_entries(hooks: Any, entry: dict[str, Any]) -> None:
     """The search runs at the start of each session, on any JSON that a person may have written."""
     CLAUDE.installed({"hooks": hooks})

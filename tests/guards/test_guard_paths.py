@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_hooks.guards.base import GuardedCall, GuardOptions
@@ -11,6 +11,7 @@ from agent_hooks.guards.paths import SecurityAudit
 from agent_hooks.guards.sensitive import normalise, sensitive
 from agent_hooks.guards.shell import CommandSafetyGuard
 from guard_corpus import call, path_rules
+from support import examples
 
 
 @pytest.mark.parametrize(
@@ -107,7 +108,7 @@ def test_an_input_without_a_path_is_nothing_to_judge() -> None:
 
 
 @given(st.text(max_size=60))
-@settings(max_examples=500)
+@examples(500)
 def test_no_path_crashes_the_guard(path: str) -> None:
     """Any text may come as a path from a model."""
     for tool in ("read", "write", "edit", "grep"):
@@ -115,7 +116,7 @@ def test_no_path_crashes_the_guard(path: str) -> None:
 
 
 @given(st.lists(st.sampled_from(["..", ".", "a", "node_modules", "fixtures"]), max_size=5))
-@settings(max_examples=200)
+@examples(200)
 def test_no_detour_hides_a_key(detour: list[str]) -> None:
     """A path may go through any number of directories and back."""
     path = "/".join(

@@ -6,13 +6,14 @@ import shlex
 from base64 import b64encode
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent_hooks.guards.shell.grammar import read
 from agent_hooks.guards.shell.scan import lift, scan
 from agent_hooks.guards.shell.script import MAX_LENGTH
 from guard_corpus import findings, rules
+from support import examples
 
 HARMFUL = [
     "rm -rf /",
@@ -124,7 +125,7 @@ def test_a_wrapper_does_not_silence_the_guard(wrapper: str, command: str) -> Non
     spellings=st.lists(st.tuples(st.integers(0, 7), st.integers(0, 20)), min_size=4, max_size=4),
     outer=st.sampled_from([wrapper for wrapper in WRAPPERS if "{}" in wrapper and "py" not in wrapper]),
 )
-@settings(max_examples=400)
+@examples(400)
 def test_no_quoting_silences_the_guard(command: str, spellings: list[tuple[int, int]], outer: str) -> None:
     """A harmful command is found with quotes, backslashes and escapes in every word."""
     words = [quoted(word, *how) for word, how in zip(command.split(), spellings, strict=False)]
@@ -137,7 +138,7 @@ SHELL_TEXT = st.text(st.sampled_from(list("abrmf -/$(){}[]<>|&;'\"`\\\n\t*?~=#!:
 @given(SHELL_TEXT)
 @example("{,}")
 @example("{,} rm -rf /")
-@settings(max_examples=1500)
+@examples(1500)
 def test_no_text_crashes_the_guard(text: str) -> None:
     """A text that cannot be read gives an undecidable finding."""
     for finding in findings(text):
@@ -196,14 +197,14 @@ def test_no_text_crashes_the_guard(text: str) -> None:
         max_size=25,
     )
 )
-@settings(max_examples=600)
+@examples(600)
 def test_no_sequence_of_tokens_crashes_the_guard(tokens: list[str]) -> None:
     """The tokens are the shell's own words in any order."""
     findings(" ".join(tokens))
 
 
 @given(st.text(max_size=80))
-@settings(max_examples=300)
+@examples(300)
 def test_no_python_code_crashes_the_guard(code: str) -> None:
     """Inline code in another language may be any text."""
     for program in ("python3 -c", "perl -e", "node -e", "awk", "sed", "jq"):

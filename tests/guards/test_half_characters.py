@@ -9,7 +9,7 @@ from typing import Any
 
 import anyio
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent_hooks import HookRunner, ToolOutput
@@ -18,6 +18,7 @@ from agent_hooks.pipeline.machine import RealMachine
 from agent_hooks.records import Records
 from agent_hooks.redaction import Redactor
 from agent_hooks.testing import StandInTool, call_tool
+from support import examples
 
 HALVES = ("\ud800", "\udbff", "\udfff", "\udc00")
 _half = st.sampled_from(HALVES)
@@ -57,7 +58,7 @@ _calls = st.one_of(
 
 
 @given(_calls, st.sampled_from(["", *HALVES]))
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @example(("bash", {"command": "rm -rf \ud800"}), "")
 @example(("bash", {"command": "cat \ud800/../.agent/hooks/a.py"}), "")
 @example(("bash", {"command": "tar xf \ud800"}), "")

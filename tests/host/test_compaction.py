@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_hooks import (
@@ -41,7 +41,7 @@ from agent_hooks.host.models.keys import find_key
 from agent_hooks.host.tokens import context_tokens, estimate_tokens
 from agent_hooks.values.content import AssistantBlock, Entry, Message
 from agent_hooks.values.wire import to_json
-from support import hook_on, runner_of
+from support import examples, hook_on, runner_of
 
 HEADER = SessionHeader(version=1, id="s", timestamp="2026-01-01T00:00:00.000Z", cwd="/")
 
@@ -341,7 +341,7 @@ def well_formed(seen: Sequence[Message]) -> bool:
 
 
 @given(sessions(), budgets)
-@settings(max_examples=300)
+@examples(300)
 def test_nothing_is_lost_whatever_is_compacted(entries: list[Entry], keep: int) -> None:
     """Both lists are all messages but the summary; afterwards the model gets the new summary and the kept ones."""
     seen = conversation(entries)

@@ -11,7 +11,7 @@ import anyio
 import pytest
 import trio
 from anyio.lowlevel import checkpoint
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_hooks import (
@@ -36,7 +36,7 @@ from agent_hooks import (
 from agent_hooks.pipeline.order import preflight, run_tool
 from agent_hooks.testing import RecordedEvents, ScriptedUI, StepClock
 from agent_hooks.values.answers import DEFAULT_REASON
-from support import PATIENCE, EchoTool, hook_of, hook_on, runner_of
+from support import PATIENCE, EchoTool, examples, hook_of, hook_on, runner_of
 
 LoadHook = Callable[..., Any]
 LS = {"command": "ls"}
@@ -945,7 +945,7 @@ async def _check(steps: list[Step], person: str) -> None:
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
 @given(steps=STEPS, person=st.sampled_from(["yes", "no", "nobody"]))
-@settings(max_examples=150)
+@examples(150)
 def test_a_tool_runs_only_if_nobody_objects_and_then_with_what_the_last_judge_saw(
     backend: str, steps: list[Step], person: str
 ) -> None:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_hooks.host.tools import builtin_tools, find
 from agent_hooks.host.tools.listing import glob, list_files
 from agent_hooks.values.tool import FindToolDetails
-from support import PATIENCE
+from support import PATIENCE, examples
 
 if TYPE_CHECKING:
     from host.tools.conftest import Call, Git
@@ -240,7 +240,7 @@ lines = st.lists(
 trees = st.sets(st.lists(names, min_size=1, max_size=3).map("/".join), min_size=1, max_size=8)
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(trees, st.dictionaries(st.sampled_from(["", "a/", "b/"]), lines, max_size=2))
 def test_our_own_walk_lists_what_git_lists(
     tmp_path_factory: pytest.TempPathFactory, tree: set[str], ignores: dict[str, list[str]]
