@@ -272,6 +272,8 @@ def test_such_a_tool_is_offered_after_a_reload_too(command: Command, mode: str) 
         path.write_text(dedent(LATE.format(mode=mode, name=name)))
         rpc.send("prompt", message="@late")
         assert f"from {name}" in str(rpc.expect("tool_result"))
+        # A prompt during a run belongs to the run, which keeps its hooks.
+        rpc.expect("run_end")
     rpc.end()
 
 
