@@ -142,7 +142,7 @@ _PROGRAMS = {
 }
 
 
-# So many tests of a file go to one worker together.
+# A file with at least this many tests is one group of xdist, which one worker runs.
 _MANY = 30
 
 
@@ -159,7 +159,7 @@ def _names(item: pytest.Item) -> set[str]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the tests that need a program where there is none, mark the slow ones, and form units for the workers."""
+    """Mark slow tests, group the tests of a file, and deselect tests whose program is missing."""
     tests_of_file = Counter(item.path for item in items)
     for item in items:
         if not (_LONG | _LONG_AND_MEASURED).isdisjoint(_names(item)):
@@ -168,7 +168,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for group in ("test_models_", "test_architecture."):
             if item.path.name.startswith(group):
                 item.add_marker(pytest.mark.xdist_group(group))
-        # Many short tests are one unit for a worker: to hand out a unit takes the longer, the more units there are.
+        # xdist takes time for each group that it schedules, so a file with many tests is one group.
         if tests_of_file[item.path] >= _MANY and item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group(str(item.path)))
     for marker, (is_missing, _) in _PROGRAMS.items():
