@@ -70,37 +70,40 @@ _LONG = {
 _LONG_AND_MEASURED = {
     "bridges/test_turns_of_agents.py",
     "chaos",
-    "checkpoints/test_odd_turns.py",
     "checkpoints/test_restore.py",
     "checkpoints/test_turns.py",
     "cli/test_bridges_of_commands.py",
     "cli/test_cli_conventions.py",
     "cli/test_cli_default_model.py",
     "cli/test_cli_doctor.py",
-    "cli/test_cli_foreign_sessions.py",
     "cli/test_cli_install.py",
+    "cli/test_cli_rpc.py",
+    "installs/test_agents.py",
+    "installs/test_doctor_of_agents.py",
+    "isolation/test_cancelling.py",
+    "isolation/test_faults.py",
+    "server/test_plugin_link.py",
+    "server/test_served.py",
+    "server/test_sessions.py",
+    "server/test_tripwire.py",
+}
+# Long tests that are measured and run lines of the core: `.ci/run` runs them after the short ones.
+_LONG_OF_CORE = {
+    "checkpoints/test_odd_turns.py",
+    "cli/test_cli_foreign_sessions.py",
     "cli/test_cli_other_agents.py",
     "cli/test_cli_piped.py",
     "cli/test_cli_reload.py",
-    "cli/test_cli_rpc.py",
     "cli/test_cli_transformers.py",
     "cli/test_cli_unlock.py",
     "host/test_models_instructions.py",
     "host/test_models_points.py",
     "host/test_models_wire.py",
-    "installs/test_agents.py",
-    "installs/test_doctor_of_agents.py",
-    "isolation/test_cancelling.py",
     "isolation/test_crossing.py",
-    "isolation/test_faults.py",
     "isolation/test_modes.py",
     "look/test_turn_of_a_card.py",
-    "server/test_plugin_link.py",
     "server/test_renamed.py",
-    "server/test_served.py",
-    "server/test_sessions.py",
     "server/test_siteless.py",
-    "server/test_tripwire.py",
     "server/test_unserved.py",
     "test_benchmarks.py",
 }
@@ -162,8 +165,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Mark slow tests, group the tests of a file, and deselect tests whose program is missing."""
     tests_of_file = Counter(item.path for item in items)
     for item in items:
-        if not (_LONG | _LONG_AND_MEASURED).isdisjoint(_names(item)):
+        if not (_LONG | _LONG_AND_MEASURED | _LONG_OF_CORE).isdisjoint(_names(item)):
             item.add_marker(pytest.mark.slow)
+        if not _LONG_OF_CORE.isdisjoint(_names(item)):
+            item.add_marker(pytest.mark.core)
         # One worker imports the packages of the models, and one reads all modules of the package. Both take seconds.
         for group in ("test_models_", "test_architecture."):
             if item.path.name.startswith(group):
@@ -257,7 +262,9 @@ def _unmeasured_processes(request: pytest.FixtureRequest) -> Iterator[None]:
     Forks of the command line cost less, and are measured, except those of most slow tests.
     """
     names = _names(request.node)
-    is_slow = request.node.get_closest_marker("slow") is not None and _LONG_AND_MEASURED.isdisjoint(names)
+    is_slow = request.node.get_closest_marker("slow") is not None and (_LONG_AND_MEASURED | _LONG_OF_CORE).isdisjoint(
+        names
+    )
     is_measured = not names.isdisjoint(_MEASURED_THOUGH_SLOW if is_slow else _MEASURED)
     measuring = [name for name in os.environ if name.startswith("COVERAGE")]
     with pytest.MonkeyPatch.context() as patch:

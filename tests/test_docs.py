@@ -25,8 +25,9 @@ PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").g
 DECISIONS, DECISION_WORDS = 60, 4000
 # CI runs these in a fresh clone, since they install their own environment.
 RUN_BY_CI = ("make demo", "make test", "pip install .")
-# The first pages of a newcomer. The others are in the slow group, and `.ci/run` runs them too.
+# The first pages of a newcomer. The others are slow, and `.ci/run` runs them too.
 FIRST = {"README.md", "CONTRIBUTING.md"}
+LONG = [pytest.mark.slow, pytest.mark.core]
 
 
 class Fence(NamedTuple):
@@ -45,7 +46,7 @@ def blocks(page: Path) -> list[Fence]:
 
 @pytest.mark.usefixtures("no_agent_around")
 @pytest.mark.parametrize(
-    "page", [pytest.param(page, marks=[] if page.name in FIRST else pytest.mark.slow, id=page.name) for page in PAGES]
+    "page", [pytest.param(page, marks=[] if page.name in FIRST else LONG, id=page.name) for page in PAGES]
 )
 def test_the_blocks_of_a_page_work(page: Path, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The copied blocks of a page give the output that the page shows."""
@@ -68,6 +69,7 @@ def test_the_blocks_of_a_page_work(page: Path, project: Path, tmp_path: Path, mo
 
 
 @pytest.mark.slow
+@pytest.mark.core
 def test_the_programs_of_the_embedding_page_are_short_well_typed_and_run_on_trio(project: Path) -> None:
     """Each has under 40 lines; mypy accepts those without pydantic-ai."""
     programs = [block for block in blocks(ROOT / "docs" / "embedding.md") if block.kind == "python" and block.file]
