@@ -45,9 +45,10 @@ programs() {
 
 report() { python3 -m checks.timings "$reports"; }
 
-# Run one step, print its seconds, and keep them with its exit code.
+# Run one step, print its seconds, and keep them with its exit code, which is in `code` then.
+# Never call this in a condition, before `||` for example: bash would ignore `set -e` in the whole step.
 run_step() {
-	local began=$SECONDS code
+	local began=$SECONDS
 	step=$1
 	rm -f "$reports/$step"-*.xml
 	printf '\n== %s\n' "$step"
@@ -58,5 +59,4 @@ run_step() {
 	code=$?
 	printf '%s\t%s\t%s\n' "$step" $((SECONDS - began)) "$code" >>"$reports/steps.tsv"
 	printf -- '-- %s: %s s, exit code %s\n' "$step" $((SECONDS - began)) "$code"
-	return "$code"
 }

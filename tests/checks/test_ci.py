@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -15,6 +17,7 @@ JUNIT = """<testsuites><testsuite>
 <testcase classname="tests.a.test_b" name="test_quick" time="0.1"/>
 <testcase classname="tests.a.test_b" name="test_long[x]" time="12.5"/>
 </testsuite></testsuites>"""
+GIT = ("git", "-c", "user.name=a", "-c", "user.email=a@b")
 
 
 def test_the_tables_have_the_last_run_of_each_step_and_the_slowest_tests_first(
@@ -52,3 +55,22 @@ def test_an_unknown_step_of_the_nightly_script_is_an_error_with_the_names() -> N
     assert done.returncode == 2
     assert "no step chaoss; the steps are: slow coverage page agents" in done.stderr
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize(("script", "ends"), [("run", True), ("nightly", False)])
+def test_a_step_fails_at_its_first_command_that_fails(tmp_path: Path, script: str, ends: bool) -> None:
+    """`.ci/run` ends then, and `.ci/nightly` goes on with its other steps and fails at the end."""
+    shutil.copytree(ROOT / ".ci", tmp_path / ".ci")
+    text = (tmp_path / ".ci" / script).read_text()
+    names = re.findall(r"^step_(\w+)\(\)", text, re.MULTILINE)
+    # Each step is replaced, and so is what the scripts install and print.
+    steps = "".join(f"step_{name}() {{ echo begins; false; echo went on; true; }}\n" for name in names)
+    steps += "".join(f"{name}() {{ true; }}\n" for name in ("report", "programs", "make_"))
+    text = text.replace("\ntrap report EXIT", f"\n{steps}trap report EXIT")
+    (tmp_path / ".ci" / script).write_text(text)
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    subprocess.run([*GIT, "commit", "-q", "--allow-empty", "-m", "one"], cwd=tmp_path, check=True)
+    done = subprocess.run(["bash", f".ci/{script}"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 1, done.stderr
+    assert done.stdout.count("begins") == (1 if ends else len(names)), done.stdout
+    assert "went on" not in done.stdout
