@@ -55,7 +55,6 @@ _LONG = {
     "isolation/test_dependencies.py",
     "isolation/test_restarts.py",
     "records/test_otlp.py",
-    "runner/test_reloading.py",
     "server/test_hostile_hooks.py",
     "server/test_hostile_reloads.py",
     "server/test_server_files.py",

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from agent_hooks import HookRunner, checkpoints
 from agent_hooks.checkpoints import keeping
+from agent_hooks.checkpoints.store import MAX_FILE_SIZE
 from agent_hooks.effects import CallEffects
 from agent_hooks.host.tools import builtin_tools
 from agent_hooks.pipeline import saving
@@ -119,6 +120,17 @@ async def test_a_call_without_a_prompt_begins_a_turn(repo: Path) -> None:
     await agent.shell("echo 2 > two")
     await agent.end()
     assert await turns(repo) == [("", ("one", "two"))]
+
+
+async def test_a_file_that_is_too_large_is_named_once(repo: Path) -> None:
+    """The other files are saved."""
+    agent = Agent(repo)
+    with (repo / "large").open("wb") as file:
+        file.truncate(MAX_FILE_SIZE + 1)
+    for number in range(2):
+        await agent.turn("do it", f"echo {number} > one")
+    [warning] = [asked.title for asked in agent.ui.asked if "not in the checkpoints" in asked.title]
+    assert "large" in warning
 
 
 async def test_calls_at_the_same_time_are_marked_while_another_turn_goes_on(repo: Path) -> None:

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -36,9 +37,11 @@ from agent_hooks import (
     TurnEnd,
     TurnStart,
     load_hooks,
+    ui,
 )
 from agent_hooks.bridges.claude_code import ClaudeCode
 from agent_hooks.bridges.driver import BridgeUI, Bridging
+from agent_hooks.errors import AgentHooksError
 from agent_hooks.guards import builtin_guards
 from agent_hooks.records import Records
 from agent_hooks.records.files import make_directory
@@ -169,6 +172,29 @@ async def test_a_question_that_is_handed_over_is_settled_by_what_the_agent_does(
     await bridge.answer(CLAUDE.decode({**before, "tool_use_id": "third"}))
     runner.end_records()
     assert [line.reply for line in recorded.lines(Answer)] == ["yes", "expired", "unknown"]
+
+
+async def test_a_call_that_is_refused_before_any_hook_judges_is_recorded(recorded: Recorded) -> None:
+    """The decision has the reason."""
+    runner, bridge = bridging(recorded)
+    happening = CLAUDE.decode(PAYLOADS["PreToolUse:Bash"])
+    verdict = await bridge.refuse(happening, Block("the hooks could not be loaded", cause="failed"))
+    runner.end_records()
+    assert "the hooks could not be loaded" in str(verdict.block)
+    assert (recorded.line(Decision).verdict, recorded.line(Decision).reason) == (
+        "block",
+        "the hooks could not be loaded",
+    )
+
+
+@pytest.mark.parametrize(("text", "recorded_text"), [("", "and the run ends"), ("not now", "not now")])
+async def test_a_no_that_stops_the_run_is_recorded(recorded: Recorded, text: str, recorded_text: str) -> None:
+    """With its reason, if the user gave one."""
+    runner = recorded.runner(hook_on("tool_call", asking), ui=ScriptedUI(ui.Answer("no", text, stops=True)))
+    with suppress(AgentHooksError):
+        await call_tool(runner, "bash", {"command": "ls"})
+    runner.end_records()
+    assert (recorded.line(Answer).reply, recorded.line(Answer).text) == ("no", recorded_text)
 
 
 async def test_the_question_of_another_agent_is_recorded(recorded: Recorded) -> None:

@@ -673,6 +673,7 @@ def flat(before: dict[str, int], after: dict[str, int]) -> None:
     assert {name: number for name, number in after.items() if number > before[name] + some.get(name, 0)} == {}
 
 
+@pytest.mark.slow
 async def test_reloads_leave_nothing_behind(place: Place) -> None:
     """The edits, a tenth of them broken, leave memory, threads, descriptors and modules flat."""
     flat(*await reload_often(place, 60))
