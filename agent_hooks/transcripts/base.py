@@ -30,7 +30,10 @@ class TranscriptError(AgentHooksError):
 class RecordedCall(Struct, frozen=True, kw_only=True):
     """A recorded tool call, in our vocabulary.
 
-    `key`: the same for every copy of this call; `time`: ISO 8601, as recorded; `native`: the payload for the bridge of
+    Copies of a call have the same `key`, and a call without an id has none.  An agent that uses ids again may give two
+    calls the same key.
+
+    `time`: ISO 8601, as recorded; `native`: the payload for the bridge of
     the agent that recorded the call; `invalid`: its input was not a JSON object, so no hook got the call; `refused`: the
     reason why the bridge denies the call without asking a hook.  A field that the record lacks is `None`.
     """
@@ -46,6 +49,25 @@ class RecordedCall(Struct, frozen=True, kw_only=True):
     native: Mapping[str, Any] | None = None
     invalid: bool = False
     refused: str | None = None
+
+
+def is_streamed_copy(copy: RecordedCall, call: RecordedCall) -> bool:
+    """Return whether `copy` is `call` with less text, or with the same text."""
+    try:
+        return copy.key == call.key is not None and copy.tool_name == call.tool_name and _begins(copy.input, call.input)
+    except RecursionError:
+        return False
+
+
+def _begins(part: object, whole: object) -> bool:
+    """Return whether JSON data begins other data: texts are cut, or fields and elements are missing."""
+    if isinstance(part, str) and isinstance(whole, str):
+        return whole.startswith(part)
+    if isinstance(part, Mapping) and isinstance(whole, Mapping):
+        return all(name in whole and _begins(value, whole[name]) for name, value in part.items())
+    if isinstance(part, list) and isinstance(whole, list):
+        return len(part) <= len(whole) and all(map(_begins, part, whole))
+    return part == whole
 
 
 class RecordedEnd(Struct, frozen=True):
@@ -191,12 +213,13 @@ class ForeignReader(ABC):
             "tool_use_id": call.tool_call_id,
         }
 
-    def call(self, call_id: Any, name: Any, given: Any, time: Any = None, key: object = None) -> RecordedCall:
+    def call(self, call_id: Any, name: Any, given: Any, time: Any = None) -> RecordedCall:
         """Return a call in our words, from the agent's own tool and input; raises `TranscriptError` without a tool."""
         if not isinstance(name, str):
             raise TranscriptError("cannot be read: a call has no tool")
         asked = RecordedCall(
-            key=(self.name, self.session, text(call_id)) if key is None else key,
+            # A branch begins with a copy of the other session's lines, with their ids and times.
+            key=(self.name, text(call_id), text(time) or self.session) if text(call_id) else None,
             tool_call_id=text(call_id) or "",
             tool_name=name,
             input=given if isinstance(given, dict) else {},

@@ -48,6 +48,7 @@ class _Line(Struct, rename="camel"):
     agent_id: Any = None
     is_sidechain: Any = None
     timestamp: Any = None
+    uuid: Any = None
     permission_decision: Any = None
     tool_denial_kind: Any = None
     leaf_uuid: Any = None
@@ -65,6 +66,7 @@ class _Block(Struct):
 
 
 class _Message(Struct):
+    id: Any = None
     content: str | list[_Block] | None = None
 
 
@@ -100,15 +102,15 @@ class ClaudeCodeReader:
     def read(self, line: bytes) -> Sequence[RecordedCall | RecordedEnd]:
         """Return the calls and ends in a line; raises `TranscriptError`."""
         try:
-            found, blocks = _decoded(line)
+            found, message, blocks = _decoded(line)
         except MALFORMED:
             # The fast decoder takes no half of a surrogate pair, which an output that was cut may have.
             try:
-                found, blocks = _decoded(msgspec.json.encode(decoded(line)))
+                found, message, blocks = _decoded(msgspec.json.encode(decoded(line)))
             except MALFORMED as exc:
                 raise TranscriptError(f"cannot be read: {describe(exc)}") from None
         if found.type == "assistant":
-            return [self._call(found, block) for block in blocks if block.type == "tool_use"]
+            return [self._call(found, message, block) for block in blocks if block.type == "tool_use"]
         if found.type == "user":
             return [
                 RecordedEnd(block.tool_use_id, _then(found, block))
@@ -120,19 +122,22 @@ class ClaudeCodeReader:
     def shown(self, line: bytes, tool_call_id: str) -> str | None:
         """Return the result of a call in a line, as the model saw it; `None` if the line has none that can be read."""
         try:
-            _, blocks = _decoded(msgspec.json.encode(decoded(line)))
+            _, _, blocks = _decoded(msgspec.json.encode(decoded(line)))
             found = next(block for block in blocks if block.type == "tool_result" and block.tool_use_id == tool_call_id)
             return plain_text(msgspec.json.decode(found.content))
         except (StopIteration, TranscriptError, *MALFORMED):
             return None
 
-    def _call(self, line: _Line, block: _Block) -> RecordedCall:
+    def _call(self, line: _Line, message: str | None, block: _Block) -> RecordedCall:
         if not isinstance(block.name, str):
             raise TranscriptError("cannot be read: a tool_use block has no name")
         agent = line.agent_id or ("sidechain" if line.is_sidechain is True else None)
+        call_id = _text(block.id)
+        # Some models number their calls in each message.
+        place = message or _text(line.uuid) or (_text(line.session_id), _text(line.timestamp))
         common: dict[str, Any] = {
-            "key": _text(block.id),
-            "tool_call_id": _text(block.id) or "",
+            "key": (place, call_id) if call_id else None,
+            "tool_call_id": call_id or "",
             "cwd": _text(line.cwd),
             "session_id": _text(line.session_id),
             "agent_id": _text(agent) or "main",
@@ -158,12 +163,13 @@ class ClaudeCodeReader:
         return RecordedCall(**common, tool_name=asked.tool_name, input=asked.input, native=asked.native)
 
 
-def _decoded(line: bytes) -> tuple[_Line, Sequence[_Block]]:
+def _decoded(line: bytes) -> tuple[_Line, str | None, Sequence[_Block]]:
+    """Return a line, with the id and the blocks of its message."""
     found = _lines.decode(line)
     if found.type not in ("assistant", "user"):
-        return found, ()
-    content = _messages.decode(found.message).content
-    return found, content if isinstance(content, list) else ()
+        return found, None, ()
+    message = _messages.decode(found.message)
+    return found, _text(message.id), message.content if isinstance(message.content, list) else ()
 
 
 def _then(line: _Line, block: _Block) -> Then:

@@ -41,11 +41,7 @@ class PiReader(ForeignReader):
         if message.get("role") == "assistant":
             for block in message.get("content") or ():
                 if isinstance(block, dict) and block.get("type") == "toolCall":
-                    # A branch begins with a copy of the other session's entries, with their ids and times.
-                    key = (self.name, block.get("id"), data.get("timestamp"))
-                    yield self.call(
-                        block.get("id"), block.get("name"), block.get("arguments"), data.get("timestamp"), key
-                    )
+                    yield self.call(block.get("id"), block.get("name"), block.get("arguments"), data.get("timestamp"))
         elif message.get("role") == "toolResult" and text(message.get("toolCallId")):
             yield RecordedEnd(message["toolCallId"], _then(message))
 

@@ -18,9 +18,11 @@ from agent_hooks.bridges.driver import BridgeUI
 from agent_hooks.bridges.judging import ForeignTool
 from agent_hooks.errors import describe
 from agent_hooks.pipeline.order import preflight
+from agent_hooks.records.private import as_json
 from agent_hooks.runner.runner import HookRunner
+from agent_hooks.storage.digests import sha256
 from agent_hooks.transcripts import BadLine, Transcript
-from agent_hooks.transcripts.base import Reader, RecordedCall, RecordedEnd, Then
+from agent_hooks.transcripts.base import Reader, RecordedCall, RecordedEnd, Then, is_streamed_copy
 from agent_hooks.ui.base import NO, Answer, NotifyType, Question
 from agent_hooks.values.frozen import thaw
 from agent_hooks.values.tool import NO_SCHEMA
@@ -28,6 +30,8 @@ from agent_hooks.values.tool import NO_SCHEMA
 Decision = Literal["block", "ask", "rewrite"]
 VERDICTS: tuple[Decision, ...] = ("block", "ask", "rewrite")
 """All decisions, the severest first."""
+# Calls without an end that wait for a fuller copy.
+_MOST_UNJUDGED = 100
 
 
 class ReplayUI(BridgeUI):
@@ -91,6 +95,39 @@ class Gates(NamedTuple):
     schemas: Mapping[str, Mapping[str, Any]] = {}
 
 
+_Identity = tuple[object, str]
+"""The key of a call, and its tool and input in short: agents that use an id twice may use the key twice."""
+
+
+class _File:
+    """The calls of one file."""
+
+    def __init__(self, transcript: Transcript) -> None:
+        self.transcript = transcript
+        self.gates: Gates | None = None
+        # The calls that may have a fuller copy, in order.
+        self.unjudged: list[tuple[int, RecordedCall]] = []
+        # The answers whose calls have no end yet, by the call's id.
+        self.waiting: dict[str, Answered] = {}
+        # The call that was judged last, by its id.
+        self.identities: dict[str, _Identity] = {}
+
+    def number_until(self, call_id: str) -> int:
+        """Return the number of calls that are not judged, up to the last one with an id."""
+        ids = [call.tool_call_id for _, call in self.unjudged]
+        return len(ids) - ids[::-1].index(call_id) if call_id in ids else 0
+
+    def has_copy(self, call: RecordedCall, line: int) -> bool:
+        """Return whether a call that is not judged has a copy in another line, and keep the fuller text."""
+        for at, (before, other) in enumerate(self.unjudged):
+            if before != line and is_streamed_copy(call, other):
+                return True
+            if before != line and is_streamed_copy(other, call):
+                self.unjudged[at] = line, call
+                return True
+        return False
+
+
 class Replay:
     """Replays transcripts, one after another: `await Replay(open_gates, on_answer, on_bad_line).run(transcripts)`.
 
@@ -110,8 +147,8 @@ class Replay:
         self._open_gates = open_gates
         self._on_answer = on_answer
         self._on_bad_line = on_bad_line
-        self._judged: set[object] = set()
-        self._invalid: set[str] = set()
+        self._judged: set[_Identity] = set()
+        self._invalid: set[_Identity] = set()
         self._gates: Gates | None = None
         self._session: tuple[str, str | None] | None = None
         self._schemas: dict[str, Mapping[str, Any]] = {}
@@ -126,44 +163,55 @@ class Replay:
         return self.tally
 
     async def _file(self, transcript: Transcript, stack: AsyncExitStack) -> None:
-        gates: Gates | None = None
-        # The answers whose calls have no end yet, by the call's id.
-        waiting: dict[str, Answered] = {}
+        file = _File(transcript)
         for line, found in transcript:
             if isinstance(found, BadLine):
                 self.tally.unread += 1
                 self._on_bad_line(transcript.path, line, found.error)
             elif isinstance(found, RecordedEnd):
-                answered = waiting.pop(found.tool_call_id, None)
-                if found.then == "invalid":
-                    self._count_as_invalid(found.tool_call_id, passed=answered is None)
-                elif answered is not None:
-                    self._report(answered, found.then)
-            elif self._is_new(found):
-                gates = gates or await self._gates_of(transcript, found, stack)
-                if (answered := await self._judge(gates, found, transcript.path, line)) is not None:
-                    if (before := waiting.pop(found.tool_call_id, None)) is not None:
-                        self._report(before, "unknown")
-                    waiting[found.tool_call_id] = answered
-        for answered in waiting.values():
+                # A call that has ended gets no fuller copy.
+                await self._judge_first(file, file.number_until(found.tool_call_id), stack)
+                self._end(file, found)
+            elif file.has_copy(found, line):
+                self.tally.repeated += 1
+            else:
+                file.unjudged.append((line, found))
+                await self._judge_first(file, len(file.unjudged) - _MOST_UNJUDGED, stack)
+        await self._judge_first(file, len(file.unjudged), stack)
+        for answered in file.waiting.values():
             self._report(answered, "unknown")
 
-    def _is_new(self, call: RecordedCall) -> bool:
-        if call.key in self._judged:
-            self.tally.repeated += 1
-            return False
-        if call.key is not None:
-            self._judged.add(call.key)
-        self.tally.calls += 1
-        return True
+    async def _judge_first(self, file: _File, number: int, stack: AsyncExitStack) -> None:
+        """Judge the first calls of a file that are not judged yet."""
+        for _ in range(number):
+            line, call = file.unjudged.pop(0)
+            call_id = call.tool_call_id
+            identity = file.identities[call_id] = _identity(call)
+            if call.key is not None and identity in self._judged:
+                self.tally.repeated += 1
+                continue
+            self._judged.add(identity)
+            self.tally.calls += 1
+            file.gates = file.gates or await self._gates_of(file.transcript, call, stack)
+            if (answered := await self._judge(file.gates, call, file.transcript.path, line)) is not None:
+                if (before := file.waiting.pop(call_id, None)) is not None:
+                    self._report(before, "unknown")
+                file.waiting[call_id] = answered
 
-    def _count_as_invalid(self, call_id: str, *, passed: bool) -> None:
-        """Correct the sums for a call whose end shows that no hook got it."""
+    def _end(self, file: _File, end: RecordedEnd) -> None:
+        answered = file.waiting.pop(end.tool_call_id, None)
+        if end.then != "invalid":
+            if answered is not None:
+                self._report(answered, end.then)
         # A copy of the call has an end too.
-        if call_id in self._judged and call_id not in self._invalid:
-            self._invalid.add(call_id)
-            self.tally.invalid += 1
-            self.tally.passed -= passed
+        elif (identity := file.identities.get(end.tool_call_id)) is not None and identity not in self._invalid:
+            self._count_as_invalid(identity)
+            self.tally.passed -= answered is None
+
+    def _count_as_invalid(self, identity: _Identity) -> None:
+        """Count a call that no hook got."""
+        self._invalid.add(identity)
+        self.tally.invalid += 1
 
     async def _gates_of(self, transcript: Transcript, call: RecordedCall, stack: AsyncExitStack) -> Gates:
         """Return the gates for the session of a file's first call; they stay open for the next file of that session."""
@@ -182,7 +230,7 @@ class Replay:
         """Take a call through the steps 0 to 5 of the pipeline; return the answer, `None` when the call passes."""
         tally = self.tally
         if call.invalid:
-            tally.invalid += 1
+            self._count_as_invalid(_identity(call))
             return None
         about: dict[str, Any] = {"call": call, "file": file, "line": line}
         if call.refused is not None:
@@ -219,7 +267,7 @@ class Replay:
         if block.cause == "user":
             return _answered("ask", block.signature, f"{block.reason} ({block.signature})", **about)
         if block.cause == "schema" and not judged.rewritten_by:
-            tally.invalid += 1
+            self._count_as_invalid(_identity(call))
             return None
         brief = str(replace(block, remedy=""))
         return Answered(verdict="block", by=block.signature, why=str(block), brief=brief, **about)
@@ -237,6 +285,10 @@ class Replay:
         counts = tally.by.setdefault(answered.by, dict.fromkeys(VERDICTS, 0))
         counts[answered.verdict] += 1
         self._on_answer(replace(answered, then=then))
+
+
+def _identity(call: RecordedCall) -> _Identity:
+    return call.key, sha256(as_json([call.tool_name, dict(call.input)]))[:32]
 
 
 def _answered(verdict: Decision, by: str, why: str, **about: Any) -> Answered:

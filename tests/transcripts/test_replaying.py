@@ -219,3 +219,63 @@ async def test_a_replay_says_what_the_bridge_would_have_said() -> None:
         call: word for call, word in said.items() if word != "pass" and call not in invalid
     }
     assert {"block", "ask", "rewrite", "pass"} == set(said.values())
+
+
+def said(id: str, command: str, message: str, session: str = "s") -> dict[str, Any]:
+    """Return a line of Claude Code with a call in a message."""
+    line = called("Bash", {"command": command}, id, sessionId=session)
+    line["message"]["id"] = message
+    return line
+
+
+async def test_two_calls_with_one_id_are_both_judged(tmp_path: Path) -> None:
+    """In one message, in two turns of a session, and in two sessions.  Each has its own end."""
+    bad = "rm -rf /"
+    done = came("", error=False)
+    turns = written(tmp_path / "turns.jsonl", [said("t1", "ls", "m1"), done, said("t1", bad, "m2"), done])
+    other = written(tmp_path / "other.jsonl", [said("t1", bad, "m1", "s2"), came("no", toolDenialKind="user-rejected")])
+    both = said("t1", "ls", "m3", "s3")
+    both["message"]["content"] += said("t1", bad, "m3")["message"]["content"]
+    numbered = said("t1", "ls", "m4", "s4"), said("t1", bad, "m4", "s4")
+    files = [turns, other, written(tmp_path / "both.jsonl", [both]), written(tmp_path / "again.jsonl", numbered)]
+    tally, answers, _ = await replay(files, guards=builtin_guards())
+    assert [(Path(each.file).name, each.line, each.then) for each in answers] == [
+        ("turns.jsonl", 3, "ran"),
+        ("other.jsonl", 1, "denied"),
+        ("both.jsonl", 1, "unknown"),
+        ("again.jsonl", 2, "unknown"),
+    ]
+    assert (tally.calls, tally.blocked, tally.passed, tally.repeated) == (7, 4, 3, 0)
+
+
+async def test_a_streamed_copy_is_the_same_call_with_its_fullest_text(tmp_path: Path) -> None:
+    """A shorter copy that comes later changes nothing, and neither does a fork of the session."""
+    texts = ["", "rm", "rm -rf /", "rm -r"]
+    lines = [said("t1", text, "m1") for text in texts]
+    lines.insert(2, said("t2", "ls", "m1"))
+    lines += [came("", error=False), came("", "t2", error=False)]
+    files = [written(tmp_path / name, lines) for name in ("one.jsonl", "fork.jsonl")]
+    tally, answers, _ = await replay(files, guards=builtin_guards())
+    assert [(each.call.input, each.line, each.then) for each in answers] == [({"command": "rm -rf /"}, 4, "ran")]
+    assert (tally.calls, tally.repeated) == (2, 8)
+
+
+async def test_an_invalid_call_is_counted_once(tmp_path: Path) -> None:
+    """Its input was not an object, and its end says so too.  A fork of the session changes nothing."""
+    lines = [called("Bash", "ls"), came("<tool_use_error>InputValidationError: …")]
+    files = [written(tmp_path / name, lines) for name in ("one.jsonl", "fork.jsonl")]
+    tally, _, _ = await replay(files)
+    assert (tally.calls, tally.invalid, tally.passed, tally.repeated) == (1, 1, 0, 1)
+
+
+async def test_calls_without_a_result_are_judged_in_their_order(tmp_path: Path) -> None:
+    """Also where there are more than wait for a fuller copy."""
+    seen: list[str] = []
+
+    async def look(event: ToolCall, ctx: HookContext) -> None:
+        seen.append(event.input["command"])
+
+    lines = [called("Bash", {"command": str(number)}, str(number)) for number in range(150)]
+    tally, _, _ = await replay([written(tmp_path / "t.jsonl", lines)], hook_on("tool_call", look))
+    assert seen == [str(number) for number in range(150)]
+    assert tally.passed == 150
