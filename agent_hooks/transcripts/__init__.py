@@ -86,6 +86,13 @@ class Transcript:
             for reader in readers:
                 if line is not None and reader.recognises(line):
                     return reader
+        # Old versions of Gemini CLI wrote one object over many lines.
+        if self._head and None not in self._head:
+            whole = b"".join(filter(None, self._head)) + self._file.read(LONGEST)
+            for reader in readers:
+                if len(whole) < LONGEST and reader.recognises(whole):
+                    self._head = [whole]
+                    return reader
         raise TranscriptError(
             f"{self.path}: is neither a transcript of an agent that is known nor a session of agent-hooks: "
             + (f"none of its first {len(self._head)} lines belongs to one" if self._head else "it is empty")

@@ -32,6 +32,9 @@ _DENIED = re.compile(r"\A[^\n]*(?:blocked by (?:a )?PreToolUse hook|rejected by 
 _ABORTED = re.compile(r"\A(?:Wall time: [^\n]*\n)?aborted", re.IGNORECASE)
 _BEGINNING = 400
 """The characters of a result that are matched."""
+_KINDS = ("session_meta", "turn_context", "response_item", "event_msg", "compacted")
+# The session's id is the end of the file's name.
+_SESSION = re.compile(r"rollout-.*?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.jsonl\Z")
 
 
 class CodexReader(ForeignReader):
@@ -40,9 +43,15 @@ class CodexReader(ForeignReader):
     name, title, event = "codex", "Codex", "PreToolUse"
     place = Place(".codex", "sessions/**/rollout-*.jsonl", "CODEX_HOME")
 
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        # The first line names the session too, but it may be damaged.
+        named = _SESSION.search(path)
+        self.session = named[1] if named is not None else None
+
     def is_mine(self, data: Mapping[str, Any]) -> bool:
-        """Tell whether an object is the first line of a rollout."""
-        return data.get("type") == "session_meta" and isinstance(data.get("payload"), dict)
+        """Return whether an object is a line of a rollout."""
+        return data.get("type") in _KINDS and isinstance(data.get("payload"), dict)
 
     def found(self, data: Mapping[str, Any]) -> Iterator[RecordedCall | RecordedEnd]:
         """Yield the calls and ends in an object."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from agent_hooks.transcripts.base import ForeignReader, Place, RecordedCall, RecordedEnd, Then, text
 
+_KINDS = ("session.", "user.", "assistant.", "tool.")
 _DENIED = ("denied", "rejected")
 _INVALID = ("invalid_arguments", "tool_not_found")
 
@@ -22,9 +23,9 @@ class CopilotCliReader(ForeignReader):
     place = Place(".copilot", "session-state/*/events.jsonl", "COPILOT_HOME")
 
     def is_mine(self, data: Mapping[str, Any]) -> bool:
-        """Tell whether an object is the start of a session."""
-        given = data.get("data")
-        return data.get("type") == "session.start" and isinstance(given, dict) and "copilotVersion" in given
+        """Return whether an object is an event of a session."""
+        kind = data.get("type")
+        return isinstance(kind, str) and kind.startswith(_KINDS) and isinstance(data.get("data"), dict)
 
     def found(self, data: Mapping[str, Any]) -> Iterator[RecordedCall | RecordedEnd]:
         """Yield the calls and ends in an object."""

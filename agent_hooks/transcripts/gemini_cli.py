@@ -1,7 +1,9 @@
 """Gemini CLI's transcripts, `~/.gemini/tmp/*/chats/**/*.jsonl`, in the format of version 0.61.0.
 
 A message of the model comes once when it begins and again with its `toolCalls` when these are over, so a call and its end
-are in one line.  The first line names the session; the working directory is in no line but the first text.
+are in one line.  The first line names the session.  The working directory is in no line but the first text.
+
+Old versions wrote one object with all messages, over many lines of a file `*.json`.
 """
 
 from __future__ import annotations
@@ -36,12 +38,12 @@ class GeminiCliReader(ForeignReader):
     place = Place(".gemini", "tmp/*/chats/**/*.jsonl")
 
     def is_mine(self, data: Mapping[str, Any]) -> bool:
-        """Tell whether an object is the first line of a chat."""
-        return isinstance(data.get("sessionId"), str) and "projectHash" in data
+        """Return whether an object is the first line of a chat, or has messages of the model."""
+        return _is_first(data) or any(each.get("type") == "gemini" for each in _messages(data))
 
     def found(self, data: Mapping[str, Any]) -> Iterator[RecordedCall | RecordedEnd]:
         """Yield the calls and ends in an object."""
-        if self.is_mine(data):
+        if _is_first(data):
             self.session = data["sessionId"]
             self.agent = "main" if data.get("kind", "main") == "main" else data["sessionId"]
         for message in _messages(data):
@@ -60,11 +62,15 @@ class GeminiCliReader(ForeignReader):
                 yield call["id"], _result(call)
 
 
+def _is_first(data: Mapping[str, Any]) -> bool:
+    return isinstance(data.get("sessionId"), str) and "projectHash" in data
+
+
 def _messages(data: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield the messages of a line: the line itself, or those that it sets anew."""
-    more = data.get("$set")
-    given = more.get("messages") if isinstance(more, dict) else [data]
-    yield from (each for each in given or () if isinstance(each, dict))
+    """Yield the messages of a line: the line itself, the messages that it replaces, or all in an old file."""
+    more = data.get("$set", data)
+    given = more.get("messages", [more]) if isinstance(more, dict) else None
+    yield from (each for each in given if isinstance(each, dict)) if isinstance(given, list) else ()
 
 
 def _result(call: Mapping[str, Any]) -> str:

@@ -27,13 +27,12 @@ class PiReader(ForeignReader):
     place = Place(".pi/agent", "sessions/**/*.jsonl", "PI_CODING_AGENT_DIR")
 
     def is_mine(self, data: Mapping[str, Any]) -> bool:
-        """Tell whether an object is the header of a session; those of ours have another version."""
-        named = isinstance(data.get("id"), str) and isinstance(data.get("cwd"), str)
-        return data.get("type") == "session" and data.get("version") == _VERSION and named
+        """Return whether an object is the header of a session, or a message.  Those of agent_hooks have other fields."""
+        return _is_header(data) or (data.get("type") == "message" and "parentId" in data)
 
     def found(self, data: Mapping[str, Any]) -> Iterator[RecordedCall | RecordedEnd]:
         """Yield the calls and ends in an object."""
-        if self.is_mine(data):
+        if _is_header(data):
             self.session, self.cwd = data["id"], data["cwd"]
         message = data.get("message")
         if data.get("type") != "message" or not isinstance(message, dict):
@@ -62,6 +61,11 @@ class PiReader(ForeignReader):
         message = data["message"]
         if message["role"] == "toolResult":
             yield message["toolCallId"], plain_text(message.get("content"))
+
+
+def _is_header(data: Mapping[str, Any]) -> bool:
+    named = isinstance(data.get("id"), str) and isinstance(data.get("cwd"), str)
+    return data.get("type") == "session" and data.get("version") == _VERSION and named
 
 
 def _then(message: Mapping[str, Any]) -> Then:

@@ -32,9 +32,9 @@ class SessionReader:
         self._header: SessionHeader | None = None
 
     def recognises(self, line: bytes) -> bool:
-        """Tell whether a line is the header of a session."""
+        """Return whether a line is the header of a session, or a message."""
         try:
-            return isinstance(_entries.decode(line), SessionHeader)
+            return isinstance(_entries.decode(line), SessionHeader | MessageEntry)
         except _MALFORMED:
             return False
 

@@ -147,6 +147,39 @@ def test_transcripts_are_found_where_each_agent_keeps_them(tmp_path: Path) -> No
     assert dict(find_standard(str(tmp_path), {"CODEX_HOME": str(tmp_path / "moved")}))["codex"] == str(moved)
 
 
+@pytest.mark.parametrize("client", PLACES)
+def test_a_transcript_whose_first_line_is_damaged_is_read(client: str, tmp_path: Path) -> None:
+    """The other lines show the format.  Codex has the session's id in the file's name."""
+    path = put(tmp_path, client)
+    with Transcript(str(path)) as transcript:
+        session = next(found for _, found in transcript if isinstance(found, RecordedCall)).session_id
+    first, *rest = path.read_text().splitlines(keepends=True)
+    path = path.with_name(f"rollout-2026-11-25T23-16-17-{session}.jsonl")
+    path.write_text(first[:50] + "\n" + "".join(rest))
+    with Transcript(str(path)) as transcript:
+        assert transcript.reader.name == client
+        bad, *found = [each for _, each in transcript]
+    calls = [each for each in found if isinstance(each, RecordedCall)]
+    assert isinstance(bad, BadLine)
+    assert [call.input["command"] for call in calls if call.tool_name == "bash"] == COMMANDS
+    assert {call.session_id for call in calls} == {session if client in ("codex", "qwen-code") else None}
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_session_of_an_old_gemini_cli_is_read(indent: int | None, tmp_path: Path) -> None:
+    """It is one object over many lines."""
+    given = {"id": "a", "name": "run_shell_command", "args": {"command": "ls"}, "status": "success"}
+    message = {"id": "1", "type": "gemini", "timestamp": "2026-01-01T00:00:00Z", "content": "", "toolCalls": [given]}
+    path = tmp_path / "session.json"
+    path.write_text(json.dumps({"sessionId": "g", "projectHash": "h", "messages": [message] * 2}, indent=indent))
+    call, end, *_ = read(path)
+    assert isinstance(call, RecordedCall)
+    assert (call.tool_name, call.input["command"], call.session_id) == ("bash", "ls", "g")
+    assert end == RecordedEnd("a", "ran")
+    path.write_text(json.dumps({"sessionId": "g", "projectHash": "h", "messages": 7}, indent=indent))
+    assert read(path) == []
+
+
 @pytest.mark.parametrize("client", CLIENTS)
 def test_replay_takes_the_transcripts_of_each_agent(client: str, command: Command, tmp_path: Path) -> None:
     """Today's guards judge their calls."""

@@ -196,6 +196,7 @@ def test_a_session_of_ours_tells_its_calls(tmp_path: Path) -> None:
     assert list(ends(one).values()) == ["ran", "denied", "aborted", "failed", "failed", "ran"]
     assert [call.key for call in calls(two)] == [call.key for call in found]
     assert calls(two)[0].session_id == "two"
+    assert [call.tool_name for call in calls(written(tmp_path / "damaged.jsonl", [head[:20], *body]))] == ["bash"] * 2
     later = entry(said(ToolCallContent("1", "bash", {"command": "ls"})), "2026-01-02T00:00:00Z")
     assert calls(written(tmp_path / "three.jsonl", [head, later]))[0].key != found[0].key
 
