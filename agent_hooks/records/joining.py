@@ -6,6 +6,7 @@
     print(reader.unread)
 
 1. The two halves of a call may stand in files of different processes, so the files of one session are read together.
+   A decision begins another call where a call with its id was judged before.
 2. Sessions are read in the order of their first files, and merged by time.  Only sessions that overlap are in memory at
    once, so a large directory is read as a stream.
 3. A line that cannot be read, and a line of a later version, is passed over and counted.
@@ -40,6 +41,8 @@ from agent_hooks.records.lines import (
     Step,
     Turn,
     Unlock,
+    begins_call,
+    numbered,
 )
 from agent_hooks.records.reading import decode_line, raw_lines
 from agent_hooks.storage.files import StorageError
@@ -62,9 +65,10 @@ class Exchange(Struct):
 
 
 class Record(Struct):
-    """The lines with one id: a call with its halves and questions, or the line of another event.
+    """A call with its halves and questions, or the line of another event.
 
-    `lines`: the places of the lines, as file name and number.
+    Its lines have one id, which is `id`.  From the second call with that id on, the number follows.  `lines`: the places
+    of the lines, as file name and number.
     """
 
     id: str
@@ -300,20 +304,29 @@ class Reader:
 
     def of_group(self, group: Group, wanted: Wanted) -> list[Record]:
         """Return the selected records of one session, in the order of time."""
+        records: list[Record] = []
+        # The last record with an id, and the number of records with an id that is used again.
         found: dict[str, Record] = {}
-        # The beginning of an id stands in the bytes of its lines; most of the others are then not decoded.
-        part = wanted.id.encode() if wanted.id.isascii() and wanted.id.replace("-", "").isalnum() else b""
+        numbers: dict[str, int] = {}
+        # The bytes of a line have its id, so most of the others are not decoded.
+        own = wanted.id.partition(".")[0]
+        part = own.encode() if own.isascii() and own.replace("-", "").isalnum() else b""
         for path in group.paths:
             name = os.path.basename(path)
             try:
                 for _, data in raw_lines(path):
                     if part in data and (line := self._decoded(data)) is not None:
-                        if (record := found.get(line.id)) is None:
-                            record = found[line.id] = Record(line.id)
+                        record = found.get(line.id)
+                        if record is None or (record.decision is not None and begins_call(line)):
+                            number = 1 if record is None else numbers.get(line.id, 1) + 1
+                            if record is not None:
+                                numbers[line.id] = number
+                            record = found[line.id] = Record(numbered(line.id, number))
+                            records.append(record)
                         record.add(line, name)
             except StorageError as exc:
                 self.unread.files.append(str(exc))
-        return sorted((record for record in found.values() if wanted.holds(record)), key=_order)
+        return sorted((record for record in records if wanted.holds(record)), key=_order)
 
     def turn(self, record: Record) -> list[Turn]:
         """Return the lines with the files that the turn of a record has changed, one for each working tree.

@@ -414,6 +414,19 @@ class Head(Line, frozen=True, kw_only=True, tag="head"):
     at: Literal["start", "lines", "time", "end", "prune"] = "lines"
 
 
+def begins_call(line: Line) -> bool:
+    """Return whether a line begins another call, where a call with its `id` was judged before.
+
+    Some models use the ids of their calls again, and another agent's call has an `id` that is made of the agent's own.
+    """
+    return isinstance(line, Decision) or (isinstance(line, Question) and line.about == "call")
+
+
+def numbered(id: str, number: int) -> str:
+    """Return the name of a call: its `id`, and from the second call with that `id` on the number too."""
+    return id if number == 1 else f"{id}.{number}"
+
+
 AnyLine = (
     Decision
     | Result

@@ -54,6 +54,9 @@ class Questions:
             fields |= self._sink.call_fields(trail, call)
             fields["digest"] = trail.digest = self._sink.digest(as_json(call.input))
         if to == "client":
+            if trail.id in self._open:
+                # The agent uses the id again, so it has left the call before.
+                self.settle(trail.id, "expired")
             self._open[trail.id] = trail, place
         self._sink.write(Question, fields, place)
         return trail.questions

@@ -19,11 +19,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from agent_hooks.cli.recorded import find
 from agent_hooks.cli.reports.explained import explanation
 from agent_hooks.cli.reports.ladder import print_ladder
 from agent_hooks.cli.reports.recorded import json_line, row_of
 from agent_hooks.records.files import file_name
-from agent_hooks.records.joining import Record
+from agent_hooks.records.joining import Reader, Record
 from agent_hooks.records.lines import Answer, Decision, Line, Note, Prompt, Question, Result, Step, Turn
 from agent_hooks.records.reading import decode_line, record_files
 from agent_hooks.records.writer import ChainWriter
@@ -161,6 +162,21 @@ def test_after_a_days_work_records_tell_who_stopped_and_who_allowed(command: Com
 
 
 # ---- the table -------------------------------------------------------------------------------------------------------
+
+
+def test_each_of_two_calls_with_one_id_is_named(records: Path) -> None:
+    """The agent used the id of a harmless call again for a harmful call.  `records show` and `why` find both."""
+    write(records, decision("c"), decision("c", "block", "rm -rf x", reason="no removal", by="gate.py"))
+    found = [json.loads(json_line(record)) for record in Reader(str(records)).records()]
+    assert [(each["id"], each["input"]["command"], each["verdict"]) for each in found] == [
+        ("c", "ls", "pass"),
+        ("c.2", "rm -rf x", "block"),
+    ]
+    fate, cause, _ = explanation(find(Reader(str(records)), "c.2"))
+    assert "bash rm -rf x was blocked" in fate
+    assert "no removal" in cause
+    assert find(Reader(str(records)), "c").verdict == "pass"
+    assert [row_of(record)[1] for record in Reader(str(records)).records()] == ["c", "c.2"]
 
 
 def test_a_table_has_the_newest_rows_and_counts_all(command: Command, records: Path) -> None:

@@ -130,6 +130,29 @@ def test_two_questions_about_one_call_keep_their_answers_apart(directory: Path) 
     assert found == [("ours", "client"), ("theirs", "rule")]
 
 
+def test_two_calls_with_one_id_are_two_records(directory: Path) -> None:
+    """A model may use its ids again.  Each decision has its own question and result, and a name of its own."""
+    handed = {"id": "a", "tool": "bash", "to": "client"}
+    call: dict[str, Any] = {"id": "a", "tool": "bash"}
+    write(
+        directory,
+        (Decision, {**call, "verdict": "pass", "input": {"command": "ls"}}),
+        (Result, {**call, "status": "ok"}),
+        (Question, {**handed, "title": "Sure?"}),
+        (Decision, {**call, "verdict": "ask", "input": {"command": "rm"}}),
+        (Question, {**handed, "about": "permission", "title": "Really?"}),
+        (Result, {**call, "status": "error"}),
+    )
+    write(directory, (Decision, {**BLOCK, "id": "a"}), (Decision, {**call, "id": "ab", "verdict": "pass"}))
+    records = [record for record in read(directory) if record.id != "ab"]
+    assert [(record.id, record.verdict) for record in records] == [("a", "pass"), ("a.2", "ask"), ("a.3", "block")]
+    assert [record.result.status if record.result else None for record in records] == ["ok", "error", None]
+    asked = [[each.question.title for each in record.exchanges if each.question] for record in records]
+    assert asked == [[], ["Sure?", "Really?"], []]
+    assert [record.id for record in read(directory, id="a.2")] == ["a.2"]
+    assert [record.id for record in read(directory, id="a")] == ["a", "a.2", "a.3", "ab"]
+
+
 def test_sessions_that_overlap_are_merged_by_time(directory: Path) -> None:
     """The newest record is the last, whichever session it is of."""
     first, second = ChainWriter(str(directory), "a"), ChainWriter(str(directory), "b")

@@ -45,6 +45,7 @@ from agent_hooks.errors import AgentHooksError
 from agent_hooks.guards import builtin_guards
 from agent_hooks.records import Records
 from agent_hooks.records.files import make_directory
+from agent_hooks.records.joining import Reader
 from agent_hooks.records.lines import (
     Answer,
     Decision,
@@ -195,6 +196,17 @@ async def test_a_no_that_stops_the_run_is_recorded(recorded: Recorded, text: str
         await call_tool(runner, "bash", {"command": "ls"})
     runner.end_records()
     assert (recorded.line(Answer).reply, recorded.line(Answer).text) == ("no", recorded_text)
+
+
+async def test_a_question_expires_when_the_agent_uses_the_id_of_its_call_again(recorded: Recorded) -> None:
+    """The agent has left that call.  Its answer comes before the question about the next."""
+    runner, bridge = bridging(recorded, hook_on("tool_call", asking))
+    for command in ("ls", "rm -rf x"):
+        await bridge.answer(CLAUDE.decode({**PAYLOADS["PreToolUse:Bash"], "tool_input": {"command": command}}))
+    runner.end_records()
+    first, second = Reader(str(recorded.directory)).records()
+    replies = [[each.answer.reply for each in record.exchanges if each.answer] for record in (first, second)]
+    assert replies == [["expired"], ["unknown"]]
 
 
 async def test_the_question_of_another_agent_is_recorded(recorded: Recorded) -> None:

@@ -27,8 +27,8 @@ _COLUMNS = ("time", "id", "where", "call", "verdict", "by", "answer")
 _OPTIONAL = ("by", "answer")
 # Characters of a part of a row.
 _WIDTH = 160
-# The fields of a line that belong to its file.
-_CHAIN = ("kind", "v", "prev", "n", "clock", "time")
+# The fields of a line that belong to its file, or that the record has.
+_CHAIN = ("kind", "v", "prev", "n", "clock", "time", "id")
 # The characters that `harmless` escapes; in JSON they stand in strings only, where an escape means the same.
 _UNSAFE = re.compile(r"[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
