@@ -19,7 +19,19 @@ from typing import Any
 
 import msgspec
 
-from agent_hooks.records.lines import Answer, AnyLine, Decision, Observed, Question, Result, Session, Step, Turn
+from agent_hooks.records.lines import (
+    Answer,
+    AnyLine,
+    Decision,
+    Observed,
+    Question,
+    Result,
+    Session,
+    Step,
+    Turn,
+    begins_call,
+    numbered,
+)
 from agent_hooks.records.otlp_values import (
     ALSO,
     INFO,
@@ -47,6 +59,8 @@ from agent_hooks.records.otlp_values import (
 CallLine = Decision | Result | Observed | Question | Answer
 # Calls that wait for their result, and events of one agent's span.
 _MOST_OPEN = 4096
+# Ids of calls that are remembered, because a model may use them again.
+_MOST_NUMBERED = 16_384
 _MOST_EVENTS = 512
 
 
@@ -60,21 +74,36 @@ class Joiner:
     def __init__(self, *, inputs: bool = False, started: Callable[[str], int | None] = lambda session: None) -> None:
         self._inputs = inputs
         self._started = started
+        # By session and name, which differs from the id where the id is used again.
         self._calls: dict[tuple[str, str], list[CallLine]] = {}
+        # The number of the last call with an id, and whether it was judged.
+        self._numbers: dict[tuple[str, str], tuple[int, bool]] = {}
         self._done: dict[tuple[str, str], None] = {}
         self._agents: dict[tuple[str, str], _Agent] = {}
 
     def add(self, line: AnyLine, file: str = "", digest: str = "") -> Log:
         """Take a line and return its log; `digest`: the hash of the line, which is the head of the chain there."""
+        call = ""
         if isinstance(line, CallLine):
-            key = line.session, line.id
+            key = line.session, (call := self._name(line))
             self._calls.setdefault(key, []).append(line)
             if isinstance(line, Result):
                 self._done[key] = None
             self._note(line)
         else:
             self._note(line).add(line, self._values(line))
-        return self._log(line, file, digest)
+        return self._log(line, call, file, digest)
+
+    def _name(self, line: CallLine) -> str:
+        """Return the name of the call that a line belongs to."""
+        key = line.session, line.id
+        number, is_judged = self._numbers.pop(key, (1, False))
+        if is_judged and begins_call(line):
+            number, is_judged = number + 1, False
+        self._numbers[key] = number, is_judged or isinstance(line, Decision)
+        if len(self._numbers) > _MOST_NUMBERED:
+            del self._numbers[next(iter(self._numbers))]
+        return numbered(line.id, number)
 
     def finished(self) -> list[Span]:
         """Return the spans that are complete by now, each once."""
@@ -108,7 +137,7 @@ class Joiner:
         if lines is None:
             return []
         if any(isinstance(line, Decision | Result) for line in lines):
-            return [_call_span(lines, [self._values(line) for line in lines], self._inputs)]
+            return [_call_span(key[1], lines, [self._values(line) for line in lines], self._inputs)]
         if not any(line.tool for line in lines):
             # The dialogs of a handler outside of every call.
             for line in lines:
@@ -119,14 +148,13 @@ class Joiner:
         values: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(line))
         return values if self._inputs else public(values, PUBLIC | ALSO.get(values["kind"], set()))
 
-    def _log(self, line: AnyLine, file: str, digest: str) -> Log:
+    def _log(self, line: AnyLine, call: str, file: str, digest: str) -> Log:
         values = self._values(line)
         attributes = attributes_of(values) | {"record.n": line.n, "record.prev": line.prev}
         attributes |= {"record.file": file, "record.hash": digest}
-        is_call = isinstance(line, CallLine)
         return Log(
             trace=trace_id(line.session),
-            span=(call_span_id(line.session, line.id) if is_call else agent_span_id(line.session, line.agent)),
+            span=call_span_id(line.session, call) if call else agent_span_id(line.session, line.agent),
             time=time_of(line),
             name=PREFIX + values["kind"],
             body=msgspec.json.encode(values).decode(),
@@ -193,7 +221,7 @@ class _Agent:
         )
 
 
-def _call_span(lines: Sequence[CallLine], values: Sequence[dict[str, Any]], inputs: bool) -> Span:
+def _call_span(call: str, lines: Sequence[CallLine], values: Sequence[dict[str, Any]], inputs: bool) -> Span:
     """Return the span of a call from all of its lines that are known."""
     first, last = lines[0], max(lines, key=time_of)
     decision = next((line for line in lines if isinstance(line, Decision)), None)
@@ -202,7 +230,7 @@ def _call_span(lines: Sequence[CallLine], values: Sequence[dict[str, Any]], inpu
     end = max(time_of(last), begin)
     attributes = gen_ai(first) | {"gen_ai.operation.name": "execute_tool"}
     events: list[SpanEvent] = []
-    facts: Attributes = {"call.id": first.id} | {key: value for key, value in constant(first).items() if value}
+    facts: Attributes = {"call.id": call} | {key: value for key, value in constant(first).items() if value}
     for line, each in zip(lines, values, strict=True):
         attributes |= {key: value for key, value in gen_ai(line).items() if value}
         if isinstance(line, Question | Answer):
@@ -221,7 +249,7 @@ def _call_span(lines: Sequence[CallLine], values: Sequence[dict[str, Any]], inpu
         facts["incomplete"] = True
     return Span(
         trace=trace_id(first.session),
-        id=call_span_id(first.session, first.id),
+        id=call_span_id(first.session, call),
         parent=(
             agent_span_id(first.session, first.agent)
             if first.parent is None

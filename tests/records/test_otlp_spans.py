@@ -151,3 +151,23 @@ def test_calls_that_never_end_and_events_of_an_agent_are_bounded() -> None:
     agent = joiner.rest()[-1]
     assert len(agent.events) == 512
     assert agent.attributes["agent_hooks.events_left_out"] == 5000 - 512
+
+
+@pytest.mark.parametrize("is_live", [True, False])
+def test_two_calls_with_one_id_have_two_spans(is_live: bool) -> None:
+    """Also where the first was exported before.  The question before the second decision belongs to the second."""
+    joiner = Joiner()
+    spans = []
+    for each in (
+        line(Decision, 0, tool="bash", verdict="pass"),
+        line(Result, 10, tool="bash", status="ok"),
+        line(Question, 20, tool="bash", title="Sure?", to="client"),
+        line(Decision, 30, tool="bash", verdict="block"),
+    ):
+        joiner.add(each)
+        spans += joiner.finished() if is_live else []
+    spans += joiner.rest()
+    calls = [span for span in spans if span.name.startswith("execute_tool")]
+    assert [span.id for span in calls] == [call_span_id("s", "c"), call_span_id("s", "c.2")]
+    assert [span.attributes["agent_hooks.verdict"] for span in calls] == ["pass", "block"]
+    assert [len(span.events) for span in calls] == [0, 1]
