@@ -21,7 +21,7 @@ import msgspec
 from msgspec import Struct
 
 from agent_hooks.records.chaining import line_hash
-from agent_hooks.records.files import INDEX, files_of, parse_name, record_files, records_directory
+from agent_hooks.records.files import INDEX, parse_name, record_files
 from agent_hooks.records.lines import AnyLine, Head, Tombstone
 from agent_hooks.storage.files import StorageError, open_regular, refusing
 
@@ -30,13 +30,11 @@ __all__ = [
     "Damage",
     "check_chain",
     "decode_line",
-    "files_of",
     "link_of",
     "read_heads",
     "read_index",
     "read_lines",
     "record_files",
-    "records_directory",
     "tail",
 ]
 

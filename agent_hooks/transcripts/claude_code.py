@@ -27,6 +27,7 @@ from agent_hooks.transcripts.base import (
     TranscriptError,
     decoded,
     plain_text,
+    text,
 )
 
 _NOTHING = Raw(b"null")
@@ -132,16 +133,16 @@ class ClaudeCodeReader:
         if not isinstance(block.name, str):
             raise TranscriptError("cannot be read: a tool_use block has no name")
         agent = line.agent_id or ("sidechain" if line.is_sidechain is True else None)
-        call_id = _text(block.id)
+        call_id = text(block.id)
         # Some models number their calls in each message.
-        place = message or _text(line.uuid) or (_text(line.session_id), _text(line.timestamp))
+        place = message or text(line.uuid) or (text(line.session_id), text(line.timestamp))
         common: dict[str, Any] = {
             "key": (place, call_id) if call_id else None,
             "tool_call_id": call_id or "",
-            "cwd": _text(line.cwd),
-            "session_id": _text(line.session_id),
-            "agent_id": _text(agent) or "main",
-            "time": _text(line.timestamp),
+            "cwd": text(line.cwd),
+            "session_id": text(line.session_id),
+            "agent_id": text(agent) or "main",
+            "time": text(line.timestamp),
         }
         if not isinstance(block.input, dict):
             return RecordedCall(**common, tool_name=block.name, input={}, invalid=True)
@@ -169,7 +170,7 @@ def _decoded(line: bytes) -> tuple[_Line, str | None, Sequence[_Block]]:
     if found.type not in ("assistant", "user"):
         return found, None, ()
     message = _messages.decode(found.message)
-    return found, _text(message.id), message.content if isinstance(message.content, list) else ()
+    return found, text(message.id), message.content if isinstance(message.content, list) else ()
 
 
 def _then(line: _Line, block: _Block) -> Then:
@@ -180,8 +181,8 @@ def _then(line: _Line, block: _Block) -> Then:
         return "denied"
     if block.is_error is not True:
         return "ran"
-    text = "" if decision else _beginning(block.content)
-    return "denied" if _DENIALS.match(text) else "invalid" if _INVALID.match(text) else "failed"
+    shown = "" if decision else _beginning(block.content)
+    return "denied" if _DENIALS.match(shown) else "invalid" if _INVALID.match(shown) else "failed"
 
 
 def _beginning(content: Raw) -> str:
@@ -189,9 +190,5 @@ def _beginning(content: Raw) -> str:
         found = _texts.decode(content)
     except MALFORMED:
         return ""
-    text = found[0].text if isinstance(found, list) and found else found
-    return text[:_BEGINNING] if isinstance(text, str) else ""
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None
+    shown = found[0].text if isinstance(found, list) and found else found
+    return shown[:_BEGINNING] if isinstance(shown, str) else ""

@@ -27,7 +27,7 @@ class PiReader(ForeignReader):
     place = Place(".pi/agent", "sessions/**/*.jsonl", "PI_CODING_AGENT_DIR")
 
     def is_mine(self, data: Mapping[str, Any]) -> bool:
-        """Return whether an object is the header of a session, or a message.  Those of agent_hooks have other fields."""
+        """Return whether an object is the header of a session, or a message, with the fields of pi."""
         return _is_header(data) or (data.get("type") == "message" and "parentId" in data)
 
     def found(self, data: Mapping[str, Any]) -> Iterator[RecordedCall | RecordedEnd]:

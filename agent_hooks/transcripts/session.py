@@ -13,11 +13,10 @@ import msgspec
 from agent_hooks.bridges.base.words import ToolWords
 from agent_hooks.errors import describe
 from agent_hooks.host.session_file import VERSION
-from agent_hooks.transcripts.base import Place, RecordedCall, RecordedEnd, Then, TranscriptError
+from agent_hooks.transcripts.base import MALFORMED, Place, RecordedCall, RecordedEnd, Then, TranscriptError
 from agent_hooks.values.content import AssistantMessage, Entry, MessageEntry, SessionHeader, ToolResultMessage
 
 _entries = msgspec.json.Decoder(Entry)
-_MALFORMED = (msgspec.MsgspecError, UnicodeDecodeError, TypeError, RecursionError)
 
 
 class SessionReader:
@@ -35,14 +34,14 @@ class SessionReader:
         """Return whether a line is the header of a session, or a message."""
         try:
             return isinstance(_entries.decode(line), SessionHeader | MessageEntry)
-        except _MALFORMED:
+        except MALFORMED:
             return False
 
     def read(self, line: bytes) -> Sequence[RecordedCall | RecordedEnd]:
         """Return the calls and ends in an entry; raises `TranscriptError`."""
         try:
             entry: Entry = _entries.decode(line)
-        except _MALFORMED as exc:
+        except MALFORMED as exc:
             raise TranscriptError(f"is not an entry of a session: {describe(exc)}") from None
         if isinstance(entry, SessionHeader):
             if entry.version > VERSION:
@@ -75,7 +74,7 @@ class SessionReader:
         """Return the result of a call in an entry, as the model saw it; `None` for an entry that has none."""
         try:
             entry: Entry = _entries.decode(line)
-        except _MALFORMED:
+        except MALFORMED:
             return None
         message = entry.message if isinstance(entry, MessageEntry) else None
         if not isinstance(message, ToolResultMessage) or message.tool_call_id != tool_call_id:
