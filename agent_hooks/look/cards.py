@@ -14,7 +14,7 @@ from agent_hooks.look.index.lines import DATABASE, line_at, recorded_call, shown
 from agent_hooks.look.rungs import questions, rungs
 from agent_hooks.look.turns import turn_of
 from agent_hooks.records.joining import Record
-from agent_hooks.records.lines import VERSION, Decision, Line, Turn
+from agent_hooks.records.lines import VERSION, Decision, Line, Turn, numbered
 from agent_hooks.records.private import INPUT_LIMIT
 from agent_hooks.records.reading import decode_line
 
@@ -73,7 +73,7 @@ class CardMaker:
         decision = record.decision
         previous, following = self._neighbours(row, lane)
         return {
-            "id": name,
+            "id": numbered(name, index.number_of(row, name)),
             "row": row,
             "time": columns.time[row],
             "client": place.client,

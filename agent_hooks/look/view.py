@@ -107,8 +107,7 @@ class View:
     def row_of(self, id: str) -> int | None:
         """Return the row of a call; `None` if no call has this id."""
         with self._lock:
-            found = self._index.ask("SELECT row FROM calls WHERE id = ?", (id,))
-            return found[0][0] if found else None
+            return self._index.row_of(id)
 
     def card(self, row: int) -> dict[str, Any]:
         """Return all about one call; raises `IndexError` for a row that is gone or never was."""

@@ -24,23 +24,25 @@ class Alone:
     def __init__(self, book: Book, client: str, session: str, digest_of: Callable[[int], int | None]) -> None:
         self._digest_of = digest_of
         self._columns = book.columns
-        self._by_call: dict[str, int] = {}
+        # Rows with the client's id of a call, in order.  A model may use an id again.
+        self._by_call: dict[str, list[int]] = {}
         self._digests: dict[int, int | None] = {}
         lanes = book.lanes_of(client, session)
         for row, call, digest in book.connection.execute(_ROWS, (json.dumps(lanes),)) if lanes else ():
             if book.columns.flags[row] & FROM_TRANSCRIPT:
-                self._by_call[call or f"\0{row}"] = row
+                self._by_call.setdefault(call, []).append(row)
                 self._digests[row] = digest
 
     def __len__(self) -> int:
         return len(self._digests)
 
     def by_call(self, call: str) -> int | None:
-        """Return and forget the row with the client's id of a call."""
-        row = self._by_call.pop(call, None)
-        if row is not None:
-            del self._digests[row]
-        return row
+        """Return and forget the first row with the client's id of a call."""
+        rows = self._by_call.get(call) if call else None
+        if not rows:
+            return None
+        del self._digests[rows[0]]
+        return rows.pop(0)
 
     def by_input(self, tool: int, digest: int | None, time: float) -> int | None:
         """Return and forget the row with the same tool and input; of several the one that is nearest in time."""
@@ -50,7 +52,9 @@ class Alone:
         row = min(rows, key=lambda each: abs(self._columns.time[each] - time), default=None)
         if row is not None:
             del self._digests[row]
-            self._by_call = {call: each for call, each in self._by_call.items() if each != row}
+            for rows in self._by_call.values():
+                if row in rows:
+                    rows.remove(row)
         return row
 
     def _has(self, row: int, digest: int) -> bool:

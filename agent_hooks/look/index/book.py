@@ -146,13 +146,23 @@ class Book:
         return number
 
     def row_of(self, id: str, session: str) -> int | None:
-        """Return the row of a call, if it has one."""
+        """Return the row of the last call with an id that was judged, or else of a call with it."""
         row = self._recent.get(id)
         if row is None and session not in self._whole:
             # The rows that wait to be written are recent ones.
-            found = self.connection.execute("SELECT row FROM calls WHERE id = ?", (id,)).fetchone()
+            sql = "SELECT row FROM calls WHERE id = ? ORDER BY file = 0, row DESC"
+            found = self.connection.execute(sql, (id,)).fetchone()
             row = None if found is None else found[0]
         return row
+
+    def rows_with(self, id: str) -> list[int]:
+        """Return all rows with an id, in order."""
+        self.write_calls()
+        return [row for (row,) in self.connection.execute("SELECT row FROM calls WHERE id = ? ORDER BY row", (id,))]
+
+    def begin_call(self, id: str, row: int) -> None:
+        """Note that the next lines with an id belong to a row."""
+        self._recent[id] = row
 
     def recent(self, id: str) -> int | None:
         """Return the row of a call whose lines came a short time ago."""
@@ -165,7 +175,8 @@ class Book:
         if len(self._recent) >= _MOST_RECENT:
             self.write_calls()
             self._forget_recent()
-        self._recent[id] = row
+        if told.file or id not in self._recent:
+            self._recent[id] = row
         self._calls[row] = [row, id, lane, *told, 0, 0]
         if told.command:
             self._words[row] = searchable(told.command, told.more)

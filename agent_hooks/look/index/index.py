@@ -73,7 +73,7 @@ class Index:
         self.book = Book(self.connection)
         self.sources = Sources(self.connection)
         self._keyed: Callable[[bytes], str] | None = None
-        self._sessions = SessionsReader(self.book, self.cleaner, self._digest)
+        self._sessions = SessionsReader(self.book, self.sources, self.cleaner, self._digest)
         self._records = RecordsReader(self.book, self._alone, self._digest)
 
     def _alone(self, client: str, session: str) -> Alone:
@@ -263,6 +263,20 @@ class Index:
         return [source for source in self.sources.by_path.values() if source.file in joined]
 
     # ---- questions
+
+    def number_of(self, row: int, id: str) -> int:
+        """Return the number of a row among the rows with its id.  Recorded rows come first, as in `records`."""
+        return self._rows_with(id).index(row) + 1
+
+    def row_of(self, name: str) -> int | None:
+        """Return the row of a call by its name, as `records` shows it."""
+        own, _, number = name.partition(".")
+        rows = self._rows_with(own)
+        at = int(number or 1) - 1 if number.isdecimal() or not number else -1
+        return rows[at] if 0 <= at < len(rows) else None
+
+    def _rows_with(self, id: str) -> list[int]:
+        return [row for (row,) in self.ask("SELECT row FROM calls WHERE id = ? ORDER BY file = 0, row", (id,))]
 
     def search(self, text: str, limit: int) -> list[int]:
         """Return the rows whose text holds all words, the newest row first."""

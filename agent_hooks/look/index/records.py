@@ -188,7 +188,7 @@ class RecordsReader:
         when = self._time(line)
         call, tool, verdict = client_call(line), book.tool(line.tool), _VERDICTS.get(line.verdict, UNJUDGED)
         digest = None if call else self._asked_digest(line)
-        row = book.row_of(line.id, line.session)
+        row = self._known(line)
         if row is None and self._has_alone:
             row, call = self._adopted(line, call, tool, digest, when)
         lane = book.lane(line.client, line.session, line.agent)
@@ -196,6 +196,7 @@ class RecordsReader:
         if row is None:
             row = book.add(line.id, lane, line.project, when, tool, verdict, told)
         else:
+            book.begin_call(line.id, row)
             book.move(row, lane)
             columns.time[row], columns.tool[row], columns.verdict[row] = when, tool, verdict
             # A transcript had the call first.
@@ -241,7 +242,7 @@ class RecordsReader:
         book = self._book
         kind = "question" if isinstance(line, SlimQuestion) else "answer"
         ms = line.ms or 0.0 if isinstance(line, SlimAnswer) else 0.0
-        row = book.row_of(line.id, line.session) if not line.tool else self._row(line, at)
+        row = self._known(line) if not line.tool else self._row(line, at)
         if row is not None:
             if isinstance(line, SlimQuestion) and line.digest and not client_call(line):
                 # The transcript may be read before the person has answered.
@@ -256,7 +257,7 @@ class RecordsReader:
     def _row(self, line: Any, at: int) -> int:
         """Return the row of a call; make it when this is its first line."""
         book = self._book
-        row = book.row_of(line.id, line.session)
+        row = self._known(line)
         if row is None:
             when, tool, call = self._time(line), book.tool(line.tool), client_call(line)
             digest = number_of(line.digest) if isinstance(line, SlimQuestion) else None
@@ -266,6 +267,15 @@ class RecordsReader:
                 lane = book.lane(line.client, line.session, line.agent)
                 row = book.add(line.id, lane, line.project, when, tool, UNJUDGED, Told(call))
         return row
+
+    def _known(self, line: Any) -> int | None:
+        """Return the row that a line belongs to.  A line that begins a call belongs to none that was judged."""
+        book, columns = self._book, self._book.columns
+        row = book.row_of(line.id, line.session)
+        begins = isinstance(line, SlimDecision) or (isinstance(line, SlimQuestion) and line.about == "call")
+        if row is None or not begins or not (columns.verdict[row] != UNJUDGED or columns.flags[row] & FROM_TRANSCRIPT):
+            return row
+        return next((each for each in book.rows_with(line.id) if columns.verdict[each] == UNJUDGED), None)
 
     def _adopted(self, line: Any, call: str, tool: int, digest: int | None, time: float) -> tuple[int | None, str]:
         """Return the row that a transcript made for a call, now with the id of its record, and the client's id."""

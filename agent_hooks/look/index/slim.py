@@ -80,6 +80,7 @@ class SlimQuestion(SlimLine, tag="question", kw_only=True):
     """A question; one of a handler has no tool."""
 
     tool: str = ""
+    about: str = "call"
     to: str = "person"
     digest: str = ""
 

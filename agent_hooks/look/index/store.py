@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 
 from agent_hooks.errors import os_reason
 
-VERSION = 4
+VERSION = 5
 """The version of the tables; an index of another version is built again."""
 NAME = "index.sqlite"
 _SIDES = ("-wal", "-shm", "-journal")
@@ -27,7 +27,7 @@ CREATE TABLE lanes (lane INTEGER PRIMARY KEY, client TEXT, session TEXT, agent T
 CREATE TABLE tools (tool INTEGER PRIMARY KEY, name TEXT);
 CREATE TABLE calls (row INTEGER PRIMARY KEY, id TEXT, lane INTEGER, call TEXT, digest INTEGER, command TEXT, more TEXT,
     file INTEGER, at INTEGER, end_file INTEGER, end_at INTEGER);
-CREATE UNIQUE INDEX calls_by_id ON calls (id);
+CREATE INDEX calls_by_id ON calls (id);
 CREATE INDEX calls_alone ON calls (lane) WHERE file = 0;
 CREATE TABLE places (row INTEGER, file INTEGER, at INTEGER, kind TEXT, line INTEGER);
 CREATE INDEX places_by_row ON places (row);
