@@ -177,4 +177,4 @@ def find_standard(home: str, environ: Mapping[str, str], projects: Iterable[str]
 
 def _fitting(directory: str, pattern: str) -> Iterator[str]:
     with suppress(OSError):
-        yield from sorted(str(path) for path in Path(directory).glob(pattern) if path.is_file())
+        yield from sorted(str(path) for path in Path(directory).glob(pattern) if os.path.isfile(path))

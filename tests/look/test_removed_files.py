@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -114,12 +115,12 @@ def test_the_page_is_saved_after_a_session_file_was_lost(
     assert loss is shift or all(str(path) in str(each) for each in lost)
     view.refresh()
     after = compose(view)
-    if loss in (remove, make_directory) or (loss in (cut, empty) and client != "opencode"):
+    if loss in (remove, make_directory) or (loss in (cut, empty, overwrite) and client != "opencode"):
         found = LEFT_OUT.search(after.note)
         assert found is not None
         assert (after.calls, after.cards, int(found[1])) == (0, 0, before.calls)
     else:
-        # The index cannot see that the file is another one, or that a database is damaged.  The calls stay.
+        # The calls of a moved text are read again.  The index cannot see that a database is damaged, so its calls stay.
         assert after.calls >= before.calls
     view.close()
 
@@ -149,7 +150,47 @@ def test_the_page_is_saved_after_a_record_file_was_lost(loss: Loss, recorded: Re
     again = view.row_of("three")
     assert again is not None
     assert view.card(again)["reason"] == "reason of s2"
-    assert after.cards == (3 if loss in (shift, overwrite) else 1)
+    assert after.cards == (3 if loss is shift else 1)
+    view.close()
+
+
+def replace_in_place(path: Path, text: bytes, *, later: bool) -> None:
+    """Give a file another content.  If `later`, it has the same length and another time."""
+    was = path.stat()
+    path.write_bytes(text[: was.st_size].ljust(was.st_size, b"\n") if later else text + b"\n" * was.st_size)
+    os.utime(path, (was.st_atime, was.st_mtime + later))
+    assert path.stat().st_ino == was.st_ino
+
+
+@pytest.mark.parametrize("later", [True, False])
+def test_a_record_file_that_was_overwritten_in_place_is_read_again(later: bool, recorded: Recorded) -> None:
+    """The file is the same for the system.  It is longer, or it has the same length and another time."""
+    path = write(recorded, "s1", "one", "two")
+    write(recorded, "s2", "three")
+    view = View(recorded.home)
+    assert view.refresh().total == 3
+    replace_in_place(path, path.read_bytes().replace(b"one", b"new"), later=later)
+    view.refresh()
+    rows = {name: view.row_of(name) for name in ("one", "two", "new", "three")}
+    assert rows["one"] is None
+    assert view.card(rows["new"] or 0)["reason"] == "reason of s1"
+    assert view.summary()["calls"] == 3
+    assert view.search("run one") == []
+    view.close()
+
+
+def test_a_session_file_that_cannot_be_read_is_named_and_the_others_are_shown(
+    recorded: Recorded, tmp_path: Path
+) -> None:
+    """The system gives an input or output error, as a damaged disk does."""
+    path = put(tmp_path, "codex")
+    broken = path.with_name("rollout-0.jsonl")
+    broken.symlink_to("/proc/self/mem")
+    view = View(recorded.home, user=tmp_path)
+    assert view.refresh().total == 3
+    assert [(entry["place"], entry["why"]) for entry in view.summary()["left_out"]] == [
+        (str(broken), "Input/output error")
+    ]
     view.close()
 
 

@@ -1,7 +1,10 @@
 """The files that the index is made of, and how far each was read.
 
-A file is known by its device and inode.  One that has become shorter, or is another file of that name, is read from the
-beginning; one that is gone takes its calls with it.
+A file is known by its device and inode.  A file that is another one of that name, that has become shorter, or whose
+content was replaced, is read from the beginning.  A file that is gone takes its calls with it.
+
+A replaced content is noticed by the first and the last bytes that were read, and by a change without growth.  A change of
+other bytes in a file that has grown since is not noticed: `records verify` finds it.
 """
 
 from __future__ import annotations
@@ -11,6 +14,12 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
+
+from agent_hooks.storage.digests import sha256
+from agent_hooks.storage.files import StorageError, open_regular
+
+# Bytes at the beginning, and at the end of the part that was read, by which a file is known again.
+_ENDS = 256
 
 
 class Source(Struct):
@@ -35,6 +44,9 @@ class Source(Struct):
     ahead: int = 0
     problem: str = ""
     state: str = ""
+    # The time of the file's last change, and the digest of its ends, when it was read.
+    written: float = 0.0
+    mark: str = ""
 
 
 class Found(Struct, frozen=True):
@@ -67,7 +79,12 @@ class Sources:
         """Yield the files that have changed since they were read, with the source of those that were read before."""
         for each in found:
             source = self.by_path.get(each.path)
-            if source is None or source.size != each.size or (source.inode, source.device) != (each.inode, each.device):
+            if source is None or (source.size, source.written, source.inode, source.device) != (
+                each.size,
+                each.written,
+                each.inode,
+                each.device,
+            ):
                 yield each, source
 
     def begin(self, found: Found) -> Source:
@@ -92,7 +109,7 @@ class Sources:
     def flush(self) -> None:
         """Write the sources that have changed."""
         fields = Source.__struct_fields__
-        sql = "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        sql = "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         rows = (tuple(getattr(self.by_path[path], name) for name in fields) for path in self._changed)
         self._connection.executemany(sql, rows)
         self._changed.clear()
@@ -100,7 +117,20 @@ class Sources:
 
 def is_same(source: Source, found: Found) -> bool:
     """Tell whether a file may be read from where the last reading ended."""
-    return (source.inode, source.device) == (found.inode, found.device) and found.size >= source.offset
+    if (source.inode, source.device) != (found.inode, found.device) or found.size < source.offset:
+        return False
+    return not source.mark or (found.size != source.size and source.mark == mark_of(source.path, source.offset))
+
+
+def mark_of(path: str, offset: int) -> str:
+    """Return a digest of the first and the last bytes before an offset, empty if they cannot be read."""
+    try:
+        with open_regular(path, path) as file:
+            ends = file.read(min(offset, _ENDS))
+            file.seek(max(offset - _ENDS, 0))
+            return sha256(ends + file.read(min(offset, _ENDS)))[:16]
+    except (OSError, StorageError):
+        return ""
 
 
 def stated(path: str, kind: str) -> Found | None:

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from agent_hooks.errors import describe
+from agent_hooks.errors import describe, os_reason
 from agent_hooks.look.index.alone import Alone
 from agent_hooks.look.index.book import Book
 from agent_hooks.look.index.columns import BY_ORDER, FROM_TRANSCRIPT
-from agent_hooks.look.index.files import Found, Source, Sources, is_same
-from agent_hooks.look.index.lines import recorded_call, transcript_line
+from agent_hooks.look.index.files import Found, Source, Sources, is_same, mark_of
+from agent_hooks.look.index.lines import DATABASE, recorded_call, transcript_line
 from agent_hooks.look.index.record_files import KIND, RecordFiles
 from agent_hooks.look.index.records import RecordsReader, number_of
 from agent_hooks.look.index.searching import search
@@ -223,13 +223,18 @@ class Index:
             source = None
         if source is None:
             source = self.sources.begin(found)
-        source.problem = ""
+        source.problem, source.written = "", found.written
         self.sources.note(source)
         reader = self._records if found.kind == KIND else self._sessions
         try:
             yield from reader.read(source, found)
-        except (StorageError, TranscriptError) as exc:
-            source.problem, source.size = describe(exc), found.size
+        except (OSError, StorageError, TranscriptError) as exc:
+            # The other files are read all the same.
+            source.problem = os_reason(exc) if isinstance(exc, OSError) else describe(exc)
+            source.size = found.size
+        finally:
+            # The offset in a database is a time.
+            source.mark = "" if source.kind == DATABASE else mark_of(source.path, source.offset)
 
     def _remove(self, gone: Sequence[Source]) -> None:
         """Remove files that are gone, with their calls.

@@ -21,7 +21,8 @@ _WORDS_IN_MEMORY = 16 << 20
 _TABLES = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value INTEGER) WITHOUT ROWID;
 CREATE TABLE files (file INTEGER PRIMARY KEY, path TEXT UNIQUE, kind TEXT, device INTEGER, inode INTEGER,
-    offset INTEGER, line INTEGER, size INTEGER, bad INTEGER, newer INTEGER, ahead INTEGER, problem TEXT, state TEXT);
+    offset INTEGER, line INTEGER, size INTEGER, bad INTEGER, newer INTEGER, ahead INTEGER, problem TEXT, state TEXT,
+    written REAL, mark TEXT);
 CREATE TABLE lanes (lane INTEGER PRIMARY KEY, client TEXT, session TEXT, agent TEXT, project TEXT,
     first REAL, last REAL, calls INTEGER, low INTEGER, high INTEGER);
 CREATE TABLE tools (tool INTEGER PRIMARY KEY, name TEXT);
