@@ -223,7 +223,7 @@ def uninstall(bridge: Bridge, wish: Wish) -> bool:
 
 
 def _take_out(bridge: Bridge, installation: Installation, wish: Wish) -> None:
-    check_links(bridge, installation.target, wish.cwd)
+    check_links(installation.target, wish.cwd)
     edits = uninstalling(bridge, installation)
     _show(bridge, edits, wish)
     if not wish.dry_run:

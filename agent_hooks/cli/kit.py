@@ -22,6 +22,7 @@ from agent_hooks.errors import AgentHooksError, os_reason
 from agent_hooks.hooks.finding import HOOKS_DIRECTORY
 from agent_hooks.settings import PROJECT_DIRECTORY, agent_home, user_home
 from agent_hooks.storage.files import create_atomically
+from agent_hooks.storage.links import inside_tree
 from agent_hooks.trust.manifest import ProjectSet, read_set
 from agent_hooks.trust.policy import REMEDY, ProjectTrust, Trust, judge
 
@@ -86,6 +87,9 @@ def _project(cwd: str) -> str:
 def _write(directory: str, name: str, text: str) -> str:
     """Write a hook below an `.agent` directory, and return its path; raises `AgentHooksError`."""
     path = os.path.join(directory, HOOKS_DIRECTORY, f"{name}.py")
+    # The links in the agent home are the user's own.
+    if directory != agent_home():
+        inside_tree(path, os.path.dirname(directory))
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         create_atomically(path, text.encode())

@@ -232,9 +232,9 @@ def _make_directory(directory: Path, home: str) -> None:
 
     A project from elsewhere may bring links along, and no session may write a file anywhere else.
     """
-    directory.mkdir(parents=True, exist_ok=True)
     if not directory.resolve().is_relative_to(os.path.realpath(home)):
         raise OSError(errno.ELOOP, f"the directory is a link out of {home}")
+    directory.mkdir(parents=True, exist_ok=True)
     ignored = directory / ".gitignore"
     try:
         # An earlier version could be killed before it had written the text.

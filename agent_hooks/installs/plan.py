@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import socket
 from collections.abc import Collection, Mapping, Sequence
@@ -19,6 +18,8 @@ from agent_hooks.installs.edits import Edit, edit, undo
 from agent_hooks.installs.places import Installation, Target, at_target, entry_command, targets
 from agent_hooks.installs.trusts import distrusting, trusting
 from agent_hooks.redaction import Redactor
+from agent_hooks.storage.files import StorageError
+from agent_hooks.storage.links import inside_tree
 
 # Below the ports that Linux (from 32768) and macOS (from 49152) give to outgoing connections.
 _FIRST_PORT, _PORTS = 20000, 12000
@@ -66,7 +67,7 @@ def installing(
     for each in (own, moved):
         events |= {entry.event for entry in each.entries} if each is not None else set()
     command = entry_command(bridge, name)
-    check_links(bridge, target, project)
+    check_links(target, project)
     first = own is None or not own.entries
     added = edit(
         target.path,
@@ -77,7 +78,7 @@ def installing(
     )
     edits = [replace(added, secret=address is not None), *trusting(bridge, added)]
     if moved is not None and moved.entries:
-        check_links(bridge, moved.target, project)
+        check_links(moved.target, project)
         edits += uninstalling(bridge, moved)
     return edits
 
@@ -95,19 +96,16 @@ def uninstalling(bridge: Bridge, installation: Installation) -> list[Edit]:
     return [removed, *distrusting(bridge, removed)]
 
 
-def check_links(bridge: Bridge, target: Target, project: str) -> None:
-    """Raise `SettingsError` when a settings file of the project is a link to one of the person's own.
+def check_links(target: Target, project: str) -> None:
+    """Raise `SettingsError` when a link leads a settings file of the project somewhere else.
 
-    A project from elsewhere may bring the link along, and the change would hold in all projects.
+    A project from elsewhere may bring the link along.
     """
-    real = os.path.realpath(target.path)
-    own = os.path.dirname(os.path.realpath(targets(bridge, project)["user"].path))
-    leaves = not real.startswith(os.path.realpath(project).rstrip(os.sep) + os.sep)
-    if target.name != "user" and leaves and real.startswith(own.rstrip(os.sep) + os.sep):
-        raise SettingsError(
-            f"{target.path}: is a link to {real}, which is your own; nothing was changed: remove the link, "
-            "or use --user in another directory"
-        )
+    if target.name != "user":
+        try:
+            inside_tree(target.path, project)
+        except StorageError as exc:
+            raise SettingsError(f"{exc}; nothing was changed") from None
 
 
 def diff_of(bridge: Bridge, planned: Edit) -> str:

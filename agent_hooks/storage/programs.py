@@ -33,7 +33,7 @@ def _is_theirs(program: str, tree: str | None) -> bool:
     if tree is None or os.path.dirname(program) in _SYSTEM:
         return False
     parts = program.split("/")
-    return any(_is_in(os.path.realpath("/".join(parts[:end])), tree) for end in range(2, len(parts) + 1))
+    return any(is_in(os.path.realpath("/".join(parts[:end])), tree) for end in range(2, len(parts) + 1))
 
 
 def safe_path(outside: str | None) -> str:
@@ -56,13 +56,13 @@ def tree_of(directory: str) -> str | None:
     """
     home = os.path.realpath(os.path.expanduser("~"))
     here = os.path.realpath(directory)
-    tree = None if _is_in(home, here) else here
-    while tree is not None and (here := os.path.dirname(here)) != os.path.sep and not _is_in(home, here):
+    tree = None if is_in(home, here) else here
+    while tree is not None and (here := os.path.dirname(here)) != os.path.sep and not is_in(home, here):
         if os.path.lexists(os.path.join(here, ".git")):
             tree = here
     return tree
 
 
-def _is_in(path: str, tree: str) -> bool:
+def is_in(path: str, tree: str) -> bool:
     """Tell whether an absolute path is `tree` or lies below it."""
     return f"{path}/".startswith(f"{tree.rstrip('/')}/")

@@ -24,6 +24,9 @@ def register(api: HookAPI) -> None:
             "ms": event.duration_ms,
         }
         path = Path(ctx.cwd, ".agent", "audit.jsonl")
+        # A checkout may bring links to other files.
+        if path.parent.is_symlink() or path.is_symlink():
+            raise OSError(f"{path} is a link, or its directory is: remove the link")
         path.parent.mkdir(exist_ok=True)
         with path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(entry, default=str) + "\n")

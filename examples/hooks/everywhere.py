@@ -44,6 +44,9 @@ BUILT_IN = {"bash", "read", "write", "edit", "ls", "find", "grep"}
 def register(api: HookAPI) -> None:
     def log(ctx: HookContext, event: str, **facts: object) -> None:
         path = Path(ctx.cwd, ".agent", "everywhere.jsonl")
+        # A checkout may bring links to other files.
+        if path.parent.is_symlink() or path.is_symlink():
+            raise OSError(f"{path} is a link, or its directory is: remove the link")
         path.parent.mkdir(exist_ok=True)
         line = {"event": event, "session": ctx.session_id, "agent": ctx.agent_id, **facts}
         with path.open("a", encoding="utf-8") as file:

@@ -22,9 +22,9 @@ def register(api: HookAPI) -> None:
         if event.reason != "start" or ctx.mode == "print":
             return
         path = Path(ctx.cwd, ".agent", "trigger.txt")
-        path.parent.mkdir(exist_ok=True)
         # This text is left over or came with a checkout, so it is not for this agent.
         before = text_in(path)
+        path.parent.mkdir(exist_ok=True)
 
         async def watch() -> None:
             seen, failed = before, False
@@ -51,6 +51,9 @@ def register(api: HookAPI) -> None:
 
 
 def text_in(path: Path) -> str:
+    # A checkout may bring links to other files.
+    if path.parent.is_symlink() or path.is_symlink():
+        raise OSError(f"{path} is a link, or its directory is: remove the link")
     try:
         return path.read_text(errors="replace")
     except FileNotFoundError:

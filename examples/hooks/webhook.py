@@ -69,6 +69,10 @@ def register(api: HookAPI) -> None:
 
 def new_token(path: Path) -> str:
     token = secrets.token_urlsafe(32)
+    # A checkout may bring links to other directories.
+    for folder in (path.parent.parent, path.parent):
+        if folder.is_symlink():
+            raise OSError(f"{folder} is a link, so no token is written there: remove the link")
     path.parent.mkdir(parents=True, exist_ok=True)
     # No commit and no checkpoint may hold the token.
     write_new(path.with_name(".gitignore"), "*\n")
@@ -77,7 +81,7 @@ def new_token(path: Path) -> str:
 
 
 def write_new(path: Path, text: str) -> None:
-    # A checkout may bring a link to another file.
+    # Here too, a checkout may bring a link.
     path.unlink(missing_ok=True)
     with open(path, "x", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
         file.write(text)

@@ -52,13 +52,17 @@ def _save(path: str) -> None:
     # Imported here, because serving does not need it.
     from agent_hooks.look.saved import compose
     from agent_hooks.storage.files import write_atomically
+    from agent_hooks.storage.links import inside_tree
 
-    directory = os.path.dirname(os.path.abspath(path))
+    target = inside_tree(path, os.getcwd())
+    if os.path.islink(target):
+        raise AgentHooksError(f"--save {path}: is a link to {os.readlink(target)}; remove it, or name another file")
+    directory = os.path.dirname(target)
     if not os.path.isdir(directory):
         # A path with a typo would make directories.
         raise AgentHooksError(f"--save {path}: there is no directory {directory}; make it first")
     saved = compose(_view())
-    write_atomically(path, saved.content, secret=True)
+    write_atomically(target, saved.content, path, secret=True)
     echo(f"{path}: {len(saved.content):,} bytes, readable by you only")
     echo(saved.note)
     echo("Read it before you send it: commands, paths, reasons and results of your sessions are in it.")

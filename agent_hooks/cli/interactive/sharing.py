@@ -11,6 +11,8 @@ from agent_hooks.cli.screen.clipboard import copy_text
 from agent_hooks.cli.screen.prompt import PromptScreen
 from agent_hooks.errors import AgentHooksError, count, os_reason
 from agent_hooks.host.lifecycle import SessionHost
+from agent_hooks.storage.files import StorageError
+from agent_hooks.storage.links import inside_tree
 from agent_hooks.ui.harmless import uncoloured
 from agent_hooks.values.content import AssistantMessage
 
@@ -50,9 +52,12 @@ class Sharing:
         path = os.path.join(self._cwd, os.path.expanduser(name))
         text = uncoloured(self._screen.transcript.text())
         try:
+            inside_tree(path, self._cwd)
             # It must not take the place of another file.
             async with await anyio.open_file(path, "x", encoding="utf-8", errors="replace") as file:
                 await file.write(text)
+        except StorageError as exc:
+            raise SharingError(str(exc)) from None
         except OSError as exc:
             raise SharingError(f"the conversation was not written: {path}: {os_reason(exc)}") from None
         self._screen.print_line(f"written: {path}", "info")
