@@ -6,6 +6,7 @@ TAB never prints an error, whatever is wrong with settings, files or this instal
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
@@ -41,6 +42,7 @@ _CHANGED: dict[str, dict[str, str]] = {
     },
 }
 SHELLS = tuple(_CHANGED)
+_PLAIN = re.compile(r"\w[\w.@+:/-]*")
 
 
 def script(shell: str) -> str:
@@ -69,11 +71,15 @@ def answer_and_leave(cli: click.Command) -> NoReturn:
 
 
 def _completer(words: Callable[[], Iterable[str]]) -> Completer:
-    """Return a completer of these words, which are found at TAB; after a failure there are none."""
+    """Return a completer of these words, which are found at TAB; after a failure there are none.
+
+    A stranger may have named a file, and bash inserts a word as it is.  So only words that no shell changes are offered.
+    """
 
     def complete(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
         with suppress(AgentHooksError, OSError):
-            return [CompletionItem(word) for word in sorted(set(words())) if word.startswith(incomplete)]
+            found = (word for word in sorted(set(words())) if word.startswith(incomplete))
+            return [CompletionItem(word) for word in found if _PLAIN.fullmatch(word)]
         return []
 
     return complete

@@ -70,7 +70,7 @@ def _has_header(hook: str) -> bool:
 
 def install_command(package: str) -> str:
     """Return the command that installs a package into this Python."""
-    prefix = sys.prefix
+    prefix, package = sys.prefix, shlex.quote(package)
     if f"{os.sep}uv{os.sep}tools{os.sep}" in prefix:
         return f"uv tool install --with {package} {os.path.basename(prefix)}"
     if f"{os.sep}pipx{os.sep}venvs{os.sep}" in prefix:

@@ -25,7 +25,7 @@ def how_to_ignore(path: str, shorten: Callable[[str], str] = str) -> str | None:
     if _git(directory, "check-ignore", "--quiet", path)[0] != 1:
         return None
     exclude = os.path.join(directory, _git(directory, "rev-parse", "--git-path", "info/exclude")[1])
-    ignore = f"echo '{os.path.basename(path)}*' >> {shlex.quote(shorten(os.path.normpath(exclude)))}"
+    ignore = f"echo {shlex.quote(f'{os.path.basename(path)}*')} >> {shlex.quote(shorten(os.path.normpath(exclude)))}"
     if _git(directory, "ls-files", "--error-unmatch", path)[0] != 0:
         return ignore
     # A directory elsewhere may lie in another repository than the current one.

@@ -15,6 +15,7 @@ Why it is made this way:
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -205,13 +206,13 @@ async def _run(uv: str, verb: str, needed: Dependencies, environment: dict[str, 
 def _remedy(needed: Dependencies, text: str) -> str:
     name = os.path.basename(needed.file)
     if "--locked" in text:
-        return f"{name}{LOCK} does not fit the header; write it again: uv lock --script {name}"
+        return f"{name}{LOCK} does not fit the header; write it again: uv lock --script {shlex.quote(name)}"
     if "Python" in text and "not compatible" in text:
         version = ".".join(map(str, sys.version_info[:2]))
         return (
             f"the hook gets the agent's Python, {version}; change requires-python, or run the agent with another Python"
         )
-    return f"mend the header, or the connection to the package index; then: agent-hooks check {name}"
+    return f"mend the header, or the connection to the package index; then: agent-hooks check {shlex.quote(name)}"
 
 
 def _packages(needed: Dependencies) -> str:

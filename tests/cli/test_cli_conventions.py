@@ -72,6 +72,24 @@ def test_tab_completes_commands_options_and_the_names_of_this_directory(command:
     assert completions("agent-hooks serve --sta", command.project) == ["--status"]
 
 
+def test_tab_offers_no_name_that_a_shell_would_run_or_read_as_an_option(command: Command) -> None:
+    """bash inserts a word as it is, so the name of a stranger's file would run at Enter."""
+    stems = (
+        "gate$(touch PWNED)",
+        "gate`touch PWNED`",
+        "gate;touch PWNED",
+        "gate\ntouch PWNED",
+        "gate*",
+        "gate x",
+        "gate\x1b",
+    )
+    for stem in (*stems, "--all", "~root", "=ls", "gate_1", "gäte"):
+        command.add_hook("def register(api): ...", f"{stem}.py")
+    assert completions("agent-hooks disable g", command.project) == ["gate_1", "gäte"]
+    for begin, name in (("-", "--all"), ("~", "~root"), ("=", "=ls")):
+        assert name not in completions(f"agent-hooks disable {begin}", command.project)
+
+
 def test_tab_prints_no_error_whatever_is_wrong(command: Command) -> None:
     """Broken settings, a line that makes no sense, an open quotation mark, and a directory without checkpoints."""
     (command.project / ".agent").mkdir()

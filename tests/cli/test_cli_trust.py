@@ -16,6 +16,7 @@ import watchfiles
 from agent_hooks.cli.following import follow_saves
 from agent_hooks.cli.lifetime import FAILED
 from agent_hooks.cli.screen.trust_question import MOST_FILES
+from agent_hooks.dispatch.missing import install_command
 from agent_hooks.settings import agent_home
 from agent_hooks.trust.manifest import read_set
 from agent_hooks.trust.policy import Trust
@@ -621,3 +622,15 @@ def test_each_command_says_that_hooks_wait(command: Command, line: list[str]) ->
         )
         == 1
     )
+
+
+def test_names_in_printed_commands_are_quoted(command: Command) -> None:
+    """You may copy the command, and a stranger has named the directory or the file."""
+    name = "a $(touch PWNED);b"
+    directory = command.project / name
+    (directory / ".agent" / "hooks").mkdir(parents=True)
+    (directory / ".agent" / "hooks" / "gate.py").write_text("def register(api): ...")
+    command.trusted = False
+    done = command("check", "--cwd", name, code=FAILED)
+    assert f"agent-hooks check '{name}" in done.stderr
+    assert install_command("a;b").endswith(" 'a;b'")

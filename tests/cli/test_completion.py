@@ -85,6 +85,15 @@ async def test_a_line_of_the_puppet_names_a_tool(repository: Path) -> None:
     assert await completed(found, "@read @dom") == ["@read @domain.txt"]
 
 
+async def test_no_name_of_a_file_is_offered_where_a_shell_would_run_it(repository: Path) -> None:
+    """A stranger may have named it: `$(…)` in a name would run at Enter."""
+    (repository / "dom$(touch x)").write_text("")
+    found = completer(repository, ["bash"], only_tools=True)
+    for text in ("!cat @dom", " !cat @dom", "!cat a\ncat @dom", "@bash cat @dom", "look\n@bash cat @dom"):
+        assert await completed(found, text) == []
+    assert "wow! @domain.txt" in await completed(found, "wow! @dom")
+
+
 async def test_a_project_that_is_too_large_to_list_offers_the_files_beside(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,4 +1,4 @@
-"""TAB in a real zsh and a real fish; `test_cli_conventions.py` has bash."""
+"""TAB in a real zsh and a real fish, and hostile names in bash too; `test_cli_conventions.py` has the rest of bash."""
 
 from __future__ import annotations
 
@@ -26,6 +26,39 @@ def _on_the_path(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
     monkeypatch.setenv("PS1", "ready> ")
     for name in ("ZDOTDIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
         monkeypatch.setenv(name, str(home))
+
+
+# ---- hostile names
+
+HOSTILE = "gate$(touch PWNED)"
+START = {
+    "bash": ["--norc", "--noprofile", "-i"],
+    "zsh": ["-f", "-i"],
+}
+READY = {"zsh": "autoload -Uz compinit; compinit -u -D; "}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shell", ["bash", pytest.param("zsh", marks=pytest.mark.zsh)])
+@pytest.mark.parametrize("line", ["disable", "check"])
+def test_no_name_of_a_file_runs_at_enter(command: Command, shell: str, line: str) -> None:
+    """A stranger has named a hook and a file; you press TAB, and then Enter."""
+    command.add_hook("def register(api): ...", f"{HOSTILE}.py")
+    (command.project / f"{HOSTILE}.txt").write_text("")
+    (command.project / f"completion.{shell}").write_text(script(shell))
+    dialog = Dialog([shutil.which(shell) or "", *START[shell]], command.project, None)
+    try:
+        dialog.sees("ready> ")
+        dialog.type(f"{READY.get(shell, '')}source completion.{shell}; echo so''urced\n")
+        dialog.sees("sourced")
+        dialog.type(f"agent-hooks {line} gat\t")
+        # The shell answers keys in their order, so the next line is read when the completion is there.
+        dialog.type("\necho the''-end\n")
+        dialog.sees("the-end")
+    finally:
+        dialog.process.kill()
+        dialog.end(None)
+    assert not (command.project / "PWNED").exists()
 
 
 # ---- zsh
@@ -117,6 +150,14 @@ def test_fish_completes_commands_options_names_and_files(command: Command) -> No
         ("agent-hooks check compl", "completion.fish"),
     ):
         assert [each.partition("\t")[0] for each in fish(line, here)] == [name]
+
+
+@pytest.mark.fish
+def test_fish_offers_no_name_that_a_shell_would_run(command: Command) -> None:
+    """A stranger has named the file of a hook."""
+    command.add_hook("def register(api): ...", f"{HOSTILE}.py")
+    command.add_hook("def register(api): ...", "gate.py")
+    assert fish("agent-hooks disable gat", command.project) == ["gate"]
 
 
 @pytest.mark.fish

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Iterable
 
 import anyio
@@ -82,7 +83,7 @@ def _unchecked(project: ProjectTrust) -> str:
         told = "waits for approval, and nothing of it was checked; to check its files"
     else:
         told = "was changed, and the approved files were checked; to check those on the disk"
-    return f"{place} {told}: agent-hooks check {place}"
+    return f"{place} {told}: agent-hooks check {shlex.quote(place)}"
 
 
 async def _check_here(cwd: str, sources: TrustedSources) -> Checked:

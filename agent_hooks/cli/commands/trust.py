@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 
 import click
@@ -199,7 +200,7 @@ def _check_size(project: ProjectTrust, named: list[str] | None) -> None:
     if is_large(project.found) and left:
         size = f"{count(len(project.found.files), 'file')} of {project.found.size >> 10} KiB"
         limit = f"{MOST_FILES} files or {MOST_BYTES >> 20} MiB"
-        remedy = f"agent-hooks trust {one_line(project.directory)}"
+        remedy = f"agent-hooks trust {shlex.quote(one_line(project.directory))}"
         raise click.UsageError(
             f"{one_line(project.directory)} has {size}, and a set of more than {limit} is approved only by name; "
             f"{count(left, 'file')} not named; name files or directories, after you have read them: {remedy}"

@@ -62,7 +62,7 @@ def distributions(case: AgentCase) -> Iterator[Diagnosis]:
         yield Diagnosis("problem", "agent_hooks", f"{sys.executable} has agent_hooks from {origin}, not from {ours}")
     for name, version, place in found:
         if name != DISTRIBUTION:
-            remedy = f"{sys.executable} -m pip uninstall {name}"
+            remedy = shlex.join([sys.executable, "-m", "pip", "uninstall", name])
             text = f"{name} {version} in {place} is another package, and contains an agent_hooks as well"
             yield Diagnosis("problem", "agent_hooks", text, remedy)
 

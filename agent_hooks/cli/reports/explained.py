@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Sequence
 
 from agent_hooks.checkpoints import printable
@@ -123,11 +124,11 @@ def _remedy_of_cause(record: Record, cause: str, step: Step | None) -> str:
     if cause == "schema":
         return "the model has to send an input that the tool's schema allows; no person has to allow anything"
     if step is not None and _stands_in(step):
-        return f"a person mends or removes the hook: agent-hooks check {step.by}"
+        return f"a person mends or removes the hook: agent-hooks check {shlex.quote(step.by)}"
     if cause in ("failed", "timed_out") or (step is not None and step.answer in FAILURES):
-        return (
-            f"a person mends the hook: agent-hooks check {file}" if file else "a person mends the hook or its settings"
-        )
+        if not file:
+            return "a person mends the hook or its settings"
+        return f"a person mends the hook: agent-hooks check {shlex.quote(file)}"
     if cause == "transformer":
         return "a person mends or removes the transformer"
     if not file:

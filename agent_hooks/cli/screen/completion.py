@@ -23,6 +23,8 @@ _COMMAND = re.compile(f"/|{COMMAND_NAME}")
 _ARGUMENT = re.compile(rf"({COMMAND_NAME})[ \t]+(.*)", re.DOTALL)
 # A path after `@` begins a word, and has no space unless it is quoted.
 _FILE = re.compile(r"(?:^|\s)@(\"[^\"\n]*|[^\s\"]*)\Z")
+# A command of your own, and one of the puppet on the last line.
+_SHELL = re.compile(r"\A\s*!|(?:^|\n)[ \t]*@bash\s[^\n]*\Z")
 
 
 class Candidate(NamedTuple):
@@ -81,7 +83,8 @@ class PromptCompleter(Completer):
         if match := _ARGUMENT.fullmatch(text):
             source = self._arguments.get(match[1])
             return match[2], () if source is None else await source(match[2])
-        if match := _FILE.search(text):
+        # A shell would run a hostile name of a file.
+        if not _SHELL.search(text) and (match := _FILE.search(text)):
             typed = match[1]
             begins_line = not text[: match.start(1) - 1].rpartition("\n")[2].strip()
             tools = beginning(typed, self._tools()) if begins_line else []
