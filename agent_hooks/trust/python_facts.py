@@ -19,6 +19,7 @@ import sys
 import tomllib
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 
 from agent_hooks.trust.fact import Fact, Kind, shortened
 from agent_hooks.trust.header import blocks
@@ -28,6 +29,7 @@ from agent_hooks.trust.python_names import (
     CONNECTING_MODULES,
     DYNAMIC,
     ENVIRONMENT,
+    OURS,
     PLAIN,
     STARTING,
     STARTING_MODULES,
@@ -39,6 +41,10 @@ _UTF_8 = re.compile(r"utf[-_]?8([-_](sig|unix|dos|mac))?", re.IGNORECASE)
 _BOM = b"\xef\xbb\xbf"
 _SUBSCRIBING = ("on", "intercept", "register_tool", "adopt", "start_task")
 _OURS = "agent_hooks"
+# Their patterns with one position match the value itself.
+_SELF_MATCHING = frozenset(
+    ["bool", "bytearray", "bytes", "dict", "float", "frozenset", "int", "list", "set", "str", "tuple"]
+)
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -130,6 +136,9 @@ class _Reader:
         # The identities of nodes whose meaning the node around them has told.
         self._known: set[int] = set()
         nodes = list(ast.walk(tree))
+        for node in nodes:
+            # The list grows meanwhile, because the code in a text may have annotations of its own.
+            nodes += _annotated(node)
         self._nodes = nodes
         self._defined = {node.name for node in nodes if isinstance(node, _Function | ast.ClassDef)}
         self._apis = {name for node in nodes if isinstance(node, _Function) for name in _apis_of(node)}
@@ -159,11 +168,20 @@ class _Reader:
                 case ast.Name():
                     self._name(node)
                 case ast.MatchClass():
+                    if node.patterns and not self._matches_itself(node.cls):
+                        self._add("unknown", f"case {_dotted(node.cls)}(…), which reads attributes by position", node)
                     for name in node.kwd_attrs:
                         self._mention(node, name, f"case …({name}=…)")
                 case ast.Constant(value=str() as text) if "/environ" in text:
                     self._add("environment", shortened(text), node)
         return self._facts
+
+    def _matches_itself(self, cls: ast.expr) -> bool:
+        """Return whether a class in a pattern is a builtin one whose only position is the value."""
+        if not isinstance(cls, ast.Name) or cls.id not in _SELF_MATCHING:
+            return False
+        stored = (each.id for each in self._nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store))
+        return cls.id not in {*stored, *self._defined, *self._modules}
 
     def _add(self, kind: Kind, text: str, node: ast.AST) -> None:
         line = getattr(node, "lineno", None)
@@ -189,6 +207,8 @@ class _Reader:
                 self._add("unknown", text, node)
             else:
                 self._mention(node, each.name, text)
+                if node.level == 0 and not self._is_beside(module):
+                    self._member(node, module, each.name, text)
         if node.level == 0 and not self._is_beside(module):
             self._module(node, module)
             for each in node.names:
@@ -215,6 +235,13 @@ class _Reader:
                 self._add("unknown", f"import {module}, which the facts do not follow", node)
         else:
             self._add("needs", f"{top}, whose code is not part of the set", node)
+
+    def _member(self, node: ast.AST, module: str, name: str, text: str) -> None:
+        """Add the fact about a name of a module that its documentation does not have, or that acts on other hooks."""
+        if module == _OURS and not _is_for_hooks(name):
+            self._add("unknown", text, node)
+        elif re.match("_[^_]", name):
+            self._add("unknown", f"{shortened(text)}, which is private", node)
 
     # ---- calls
 
@@ -284,6 +311,8 @@ class _Reader:
     def _attribute(self, node: ast.Attribute) -> None:
         if isinstance(node.value, ast.Name):
             self._known.add(id(node.value))
+            if (module := self._modules.get(node.value.id)) is not None and not self._is_beside(module):
+                self._member(node, module, node.attr, _dotted(node))
             if node.attr == "path" and self._modules.get(node.value.id) == "sys":
                 self._add("unknown", f"{node.value.id}.path, the directories that modules come from", node)
         if id(node) not in self._known:
@@ -296,7 +325,11 @@ class _Reader:
             self._add("unknown", f"the use of {node.id} as a value", node)
         elif node.id in BUILTINS:
             self._add("unknown", node.id, node)
-        elif isinstance(node.ctx, ast.Load) and self._modules.get(node.id, "").partition(".")[0] in ("os", "sys"):
+        elif isinstance(node.ctx, ast.Load) and self._modules.get(node.id, "").partition(".")[0] in (
+            "os",
+            "sys",
+            _OURS,
+        ):
             self._add("unknown", f"the use of the module {node.id} as a value", node)
         elif node.id == "Interceptor":
             self._add("unknown", "the use of Interceptor as a value", node)
@@ -327,6 +360,27 @@ def _apis_of(function: _Function) -> Iterator[str]:
         named = each.arg == "api" or annotation.rpartition(".")[2] == "HookAPI"
         if named or (function.name == "register" and index == 0):
             yield each.arg
+
+
+def _annotated(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes of the code in the texts of an annotation, each with the line of its text.
+
+    `typing.get_type_hints`, with which tools are made from functions, evaluates such a text.
+    """
+    for part in (getattr(node, "annotation", None), getattr(node, "returns", None)):
+        for text in ast.walk(part) if isinstance(part, ast.AST) else ():
+            if isinstance(text, ast.Constant) and isinstance(text.value, str):
+                with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+                    # A text inside of the text is an annotation as well.
+                    inner = ast.AnnAssign(ast.Pass(), ast.parse(text.value.strip(), mode="eval").body, None, 0)
+                    for each in ast.walk(inner):
+                        ast.copy_location(each, text)
+                        yield each
+
+
+def _is_for_hooks(name: str) -> bool:
+    """Return whether a name of agent_hooks only describes: a type, or a function that changes nothing."""
+    return (name[:1].isupper() and name != "Trust") or name in OURS or name.startswith("is_")
 
 
 def _matcher(tool: ast.expr | None) -> str | None:

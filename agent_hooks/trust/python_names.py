@@ -61,9 +61,22 @@ DYNAMIC = frozenset(
         *("find_spec", "get_field", "get_type_hints", "getattr_static", "gi_frame", "import_module"),
         *("load_module", "meta_path", "methodcaller", "module_from_spec", "modules", "path_hooks"),
         *("path_importer_cache", "resolve_name", "setprofile", "settrace", "spec_from_file_location", "tb_frame"),
+        # These make code objects, evaluate annotations, import a module by its name, or load a shared library.
+        *("ag_code", "co_code", "cr_code", "f_code", "gi_code", "singledispatch", "singledispatchmethod", "_eval_type"),
+        *("enable_load_extension", "load_extension", "make_parser", "getDOMImplementation"),
+        # These load hooks, change the interceptors of other hooks, or approve.
+        *("discover_and_load_hooks", "load_hooks", "initialize_interceptors", "reset_interceptors", "HookRunner"),
+        *("InterceptorRegistry",),
     ]
 )
 """Attributes that lead to any other object, or to the import of any module."""
+OURS = frozenset(
+    [
+        *("__version__", "checkpoints", "effects_of", "get_interceptors", "load_settings", "testing"),
+        *("wrap_tool", "wrap_tools"),
+    ]
+)
+"""Names of agent_hooks that hooks use and that are no types; `is_*` belong to them too."""
 WHOLE_MODULES = frozenset(
     [
         *("_ctypes", "bdb", "builtins", "cProfile", "cffi", "code", "codeop", "ctypes", "dill", "doctest", "gc"),

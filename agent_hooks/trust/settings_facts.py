@@ -24,7 +24,7 @@ def settings_facts(data: bytes) -> list[Fact]:
         return [Fact("unknown", f"all of it: it is not JSON ({shortened(str(exc))})")]
     if not isinstance(found, dict):
         return [Fact("unknown", "all of it: it is not a JSON object")]
-    return [*_named_hooks(found), *_limits(found), *_redaction(found), *_guards(found)]
+    return [*_named_hooks(found), *_limits(found), *_redaction(found), *_checkpoints(found), *_guards(found)]
 
 
 def _named_hooks(found: dict[str, Any]) -> Iterator[Fact]:
@@ -60,6 +60,14 @@ def _redaction(found: dict[str, Any]) -> Iterator[Fact]:
         yield Fact("loosens", f"redaction.disabled: secrets of the kind {shortened(str(each))} are not hidden")
     if section.get("patterns"):
         yield Fact("loosens", "redaction.patterns: patterns of the project replace yours of the same name")
+
+
+def _checkpoints(found: dict[str, Any]) -> Iterator[Fact]:
+    section = found.get("checkpoints", {})
+    if not isinstance(section, dict):
+        yield Fact("unknown", "checkpoints, which is no JSON object")
+    elif section.get("enabled", True) is not True:
+        yield Fact("loosens", "checkpoints.enabled: files are not saved, so undo brings nothing back")
 
 
 def _guards(found: dict[str, Any]) -> Iterator[Fact]:

@@ -107,12 +107,69 @@ def test_subscriptions_name_event_and_tools() -> None:
         "(lambda: 0).__code__",
         "from operator import attrgetter",
         "K = Interceptor",
+        "from agent_hooks import load_hooks",
+        "import agent_hooks as a; a.discover_and_load_hooks(['x'])",
+        "from agent_hooks import HookRunner as Runner",
+        "from agent_hooks import reset_interceptors",
+        "from agent_hooks import Trust",
+        "from agent_hooks import hooks",
+        "import agent_hooks as a; a.trust.store",
+        "import agent_hooks; x = agent_hooks",
+        "from functools import singledispatch",
+        "import functools; functools.singledispatchmethod",
+        "def tool(x: '__import__(1)'): ...",
+        "def tool() -> list['eval(1)']: ...",
+        "x: 'f.__globals__' = 1",
+        "def tool(*x: \"list['eval(1)']\"): ...",
+        "async def tool(*, x: 'getattr(y, z)'): ...",
+        "import typing; typing._eval_type",
+        "from typing import _eval_type as f",
+        "import json as j; j._default_decoder",
+        "match shutil:\n        case P(f): pass",
+        "match shutil:\n        case [P(f), _] | {1: P(f)}: pass",
+        "int = P\n    match shutil:\n        case int(f): pass",
+        "connection.enable_load_extension(True)",
+        "connection.load_extension('x')",
+        "(x for x in ()).gi_code",
+        "work().cr_code",
+        "frame.f_code",
+        "from xml.sax import make_parser",
     ],
 )
 def test_every_dynamic_statement_cannot_be_known(line: str) -> None:
     """A statement that can stand for any name is shown with its line."""
     found = [fact for fact in python_facts(f"def register(api):\n    {line}\n".encode()) if fact.kind == "unknown"]
-    assert any(fact.lines in ((2,), (3,)) for fact in found), line
+    assert any(fact.lines in ((2,), (3,), (4,)) for fact in found), line
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "def tool(x: 'int', y: 'HookAPI' = 1) -> 'list[str] | None': ...",
+        "x: 'Literal[1]' = 'eval(1)'",
+        "x: 'not a type' = 1",
+        "match event:\n        case str(text) | int(text): pass",
+        "match event:\n        case ToolCall(tool_name='bash'): pass",
+        "from agent_hooks import ToolCall, checkpoints, effects_of, is_bash_tool_call",
+        "import agent_hooks; agent_hooks.Block('no')",
+        "self._own = 1",
+        "from __future__ import annotations",
+    ],
+)
+def test_annotations_patterns_and_the_public_api_hide_nothing(line: str) -> None:
+    """The facts name what can stand for any name, and nothing more."""
+    found = [fact for fact in python_facts(f"def register(api):\n    {line}\n".encode()) if fact.kind == "unknown"]
+    assert found == []
+
+
+def test_the_text_of_an_annotation_is_read_as_code() -> None:
+    """Our own `register_tool` evaluates it, and so does `singledispatch`."""
+    source = """
+        def tool(x: "__import__('os').system('id') or int",
+                 y: "environ") -> None: ...
+    """
+    assert texts(source, "programs") == ["….system [2]"]
+    assert texts(source, "unknown") == ["__import__ [2]"]
 
 
 def test_the_api_may_be_passed_on_inside_of_the_set() -> None:
@@ -293,10 +350,14 @@ def test_settings_show_the_protection_that_they_loosen() -> None:
         *("hookTimeout", "toolCallTimeout", "redaction.enabled", "redaction.reportOnly", "guards.disabled"),
         *("guards.exceptions", "guards.exceptions", "guards.level", "guards.undecidable"),
     ]
-    assert settings_facts(b'{"guards": {"rules": []}}') == []
+    assert settings_facts(b'{"guards": {"rules": []}, "checkpoints": {"enabled": true}}') == []
+    (off,) = settings_facts(b'{"checkpoints": {"enabled": false}}')
+    assert (off.kind, off.text) == ("loosens", "checkpoints.enabled: files are not saved, so undo brings nothing back")
 
 
-@pytest.mark.parametrize("text", ["[]", "{", "\xff", '{"guards": 1}', '{"redaction": []}', "[" * 100_000])
+@pytest.mark.parametrize(
+    "text", ["[]", "{", "\xff", '{"guards": 1}', '{"redaction": []}', '{"checkpoints": 0}', "[" * 100_000]
+)
 def test_settings_that_cannot_be_read_cannot_be_known(text: str) -> None:
     """They raise nothing."""
     assert [fact.kind for fact in settings_facts(text.encode("latin-1"))] == ["unknown"]
