@@ -14,8 +14,37 @@ from agent_hooks.guards.config import GuardSettings
 from agent_hooks.guards.control import HOOK_NAMES, SEALED_NAMES, UNREAD_NAMES
 from agent_hooks.hooks.bytecode import cache_directory
 from agent_hooks.server.client import directory
-from agent_hooks.settings import PROJECT_DIRECTORY, agent_home
+from agent_hooks.settings import (
+    COMMANDS_DIRECTORY,
+    INSTRUCTIONS_FILE,
+    MCP_FILE,
+    PROJECT_DIRECTORY,
+    SKILLS_DIRECTORY,
+    Settings,
+    agent_home,
+)
 from agent_hooks.trust.place import Place
+
+# These files of the user reach later sessions, so an agent does not write them.
+_LASTING = (INSTRUCTIONS_FILE, COMMANDS_DIRECTORY, SKILLS_DIRECTORY, MCP_FILE)
+
+
+def guards_of(
+    settings: Settings,
+    section: GuardSettings,
+    place: Place,
+    hook_files: Sequence[str] = (),
+    *,
+    sealed: Sequence[str] | None = None,
+) -> list[Guard]:
+    """Return the guards of an agent that has these settings, for the agent itself and for `agent-hooks guard`.
+
+    `section`: the guards' section; `hook_files`: absolute paths of more hooks; `sealed`: as for `agent_guards`.
+    """
+    lasting = [os.path.join(agent_home(), name) for name in _LASTING]
+    return agent_guards(
+        section, place, [*settings.hooks, *settings.hook_patterns, *hook_files, *lasting], sealed=sealed
+    )
 
 
 def agent_guards(

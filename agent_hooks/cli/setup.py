@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agent_hooks.cli.protection import agent_guards
+from agent_hooks.cli.protection import guards_of
 from agent_hooks.cli.watched import sources_at
 from agent_hooks.errors import AgentHooksError
 from agent_hooks.guards import BUILTIN
@@ -28,11 +28,7 @@ from agent_hooks.pipeline import saving
 from agent_hooks.runner.runner import HookRunner
 from agent_hooks.server.sources import Sources
 from agent_hooks.settings import (
-    COMMANDS_DIRECTORY,
-    INSTRUCTIONS_FILE,
-    MCP_FILE,
     SETTINGS_FILE,
-    SKILLS_DIRECTORY,
     Settings,
     agent_home,
     merge_settings,
@@ -93,12 +89,8 @@ class Setup(Struct, frozen=True):
 
         `settings`: in the place of those of the settings files; `sealed`: as for `agent_guards`.  Raises `SettingsError`.
         """
-        settings = self.guard_settings if settings is None else settings
-        # These files of the person reach later sessions, so an agent does not write them.
-        names = (INSTRUCTIONS_FILE, COMMANDS_DIRECTORY, SKILLS_DIRECTORY, MCP_FILE)
-        lasting = [os.path.join(agent_home(), name) for name in names]
-        own = [*self.settings.hooks, *self.settings.hook_patterns, *self.hook_files, *lasting]
-        return agent_guards(settings, self.sources.place, own, sealed=sealed)
+        section = self.guard_settings if settings is None else settings
+        return guards_of(self.settings, section, self.sources.place, self.hook_files, sealed=sealed)
 
     @property
     def errors(self) -> list[LoadError]:

@@ -131,6 +131,28 @@ def test_explain_shows_what_would_run_the_rule_and_the_verdict(command: Command)
     assert "(undecidable)" in command("guard", "explain", "$X -rf /").stdout
 
 
+@pytest.mark.parametrize("name", ["AGENTS.md", "commands/x.md", "skills/x/SKILL.md", "mcp.json", "prompt_history"])
+def test_explain_and_check_know_what_the_guards_of_the_agent_know(command: Command, name: str) -> None:
+    """The files of the user that reach later sessions."""
+    line = f"echo x > ~/.agent/{name}"
+    assert "blocked by" in command("run", "--no-session", f"@bash {line}", code=None).stdout
+    explained = command("guard", "explain", line).stdout
+    assert "verdict at level project: block by write-guard-settings" in explained
+    assert "rule write-guard-settings: " in explained
+    call = json.dumps({"tool": "write", "input": {"path": f"~/.agent/{name}", "content": "x"}})
+    assert json.loads(command("guard", "check", "--json", stdin=call).stdout)["verdict"] == "block"
+
+
+def test_explain_and_check_know_the_hooks_that_settings_name(command: Command) -> None:
+    """A hook may be anywhere, also a new one that a pattern fits."""
+    (command.project / "gates").mkdir()
+    (command.project / ".agent").mkdir()
+    (command.project / ".agent" / "settings.json").write_text(json.dumps({"hooks": ["../gates/*.py"]}))
+    assert "block by write-guard-settings" in command("guard", "explain", "echo x > gates/new.py").stdout
+    call = json.dumps({"tool": "write", "input": {"path": "gates/new.py", "content": "x"}})
+    assert json.loads(command("guard", "check", "--json", stdin=call).stdout)["verdict"] == "block"
+
+
 def test_check_answers_each_line_with_a_line(command: Command) -> None:
     """The verdict is pass, block or ask; an unreadable line is a block."""
     calls = [

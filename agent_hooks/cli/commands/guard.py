@@ -18,7 +18,7 @@ from agent_hooks.cli import remembered
 from agent_hooks.cli.common import WholeHelpGroup
 from agent_hooks.cli.lifetime import FAILED, OK
 from agent_hooks.cli.options import cwd_option, json_option
-from agent_hooks.cli.protection import agent_guards
+from agent_hooks.cli.protection import guards_of
 from agent_hooks.cli.reports.corpus import Score, read_corpus
 from agent_hooks.cli.reports.effects import effect_data, effect_lines
 from agent_hooks.cli.screen.wording import console, short
@@ -39,7 +39,6 @@ from agent_hooks.pipeline.guarding import ask_guards, guarded_call
 from agent_hooks.remembering.kept import Kept
 from agent_hooks.settings import merge_settings
 from agent_hooks.trust.ancestors import refuse_below_an_agent
-from agent_hooks.trust.place import find_place
 from agent_hooks.trust.policy import Trust, TrustedSources
 from agent_hooks.values.answers import Block
 
@@ -80,12 +79,27 @@ def _judge(
     return Scored("ask", answer[0].rule or answer[0].by, answer[0].title) if answer else Scored("pass")
 
 
-def _settings(cwd: str, level: Level | None) -> GuardSettings:
-    """Return the guards' section of the settings, and warn of expired rules; raises `SettingsError`."""
-    settings = read_sections(merge_settings(settle(Trust(), cwd).trees).guards, tuple(BUILTIN))
-    for sentence in expired(settings, date.today()):
+class _Setting(NamedTuple):
+    """The guards of an agent that works in a directory, and their section of its settings."""
+
+    section: GuardSettings
+    guards: list[Guard]
+
+
+def _setting(cwd: str, level: Level | None, **changed: Any) -> _Setting:
+    """Return the guards of an agent in a directory, and warn of expired rules; raises `SettingsError`.
+
+    `level`, `changed`: keys of the section to replace.
+    """
+    sources = settle(Trust(), cwd)
+    settings = merge_settings(sources.trees)
+    section = read_sections(settings.guards, tuple(BUILTIN))
+    for sentence in expired(section, date.today()):
         echo(sentence, err=True)
-    return settings if level is None else msgspec.structs.replace(settings, level=level)
+    if level is not None:
+        changed["level"] = level
+    section = msgspec.structs.replace(section, **changed)
+    return _Setting(section, guards_of(settings, section, sources.place))
 
 
 @command.command("explain")
@@ -98,11 +112,13 @@ def explain(command_line: str, level: Level | None, cwd: str) -> None:
     from agent_hooks.guards.shell import CommandSafetyGuard
 
     cwd = os.path.abspath(cwd)
-    settings = _settings(cwd, level)
+    settings, guards = _setting(cwd, level)
     arguments = {"command": command_line}
     call = guarded_call("bash", arguments, cwd)
-    options = GuardOptions(level=settings.level)
-    followed = CommandSafetyGuard(options).follow(command_line, call, trace=True)
+    found = (each for each in guards if isinstance(each, CommandSafetyGuard))
+    # A guard that the settings switch off explains the command all the same.
+    guard = next(found, CommandSafetyGuard(GuardOptions(level=settings.level)))
+    followed = guard.follow(command_line, call, trace=True)
     echo("would run:")
     for line in followed.trace or ["nothing"]:
         echo(f"  {line}")
@@ -113,7 +129,7 @@ def explain(command_line: str, level: Level | None, cwd: str) -> None:
     echo("effects:")
     for line in effect_lines(effects_of("bash", arguments, cwd=cwd)) or ["none"]:
         echo(f"  {line}")
-    scored = _judge(agent_guards(settings, find_place(cwd)), "bash", arguments, cwd)
+    scored = _judge(guards, "bash", arguments, cwd)
     rule = f" by {scored.rule}: {scored.reason}" if scored.rule else ""
     echo(f"verdict at level {settings.level}: {scored.verdict}{rule}")
 
@@ -130,7 +146,7 @@ def check(ctx: click.Context, as_json: bool, level: Level | None, cwd: str) -> N
     judged is a block. The exit code is 1 when a guard failed at a line.
     """
     cwd = os.path.abspath(cwd)
-    guards = agent_guards(_settings(cwd, level), find_place(cwd))
+    _, guards = _setting(cwd, level)
     failed = False
     for line in sys.stdin.buffer:
         if line.strip():
@@ -189,10 +205,7 @@ def test(
     question counts as denied.
     """
     cwd = os.path.abspath(cwd)
-    settings = _settings(cwd, level)
-    if all_packs:
-        settings = msgspec.structs.replace(settings, packs=PACKS)
-    guards = agent_guards(settings, find_place(cwd))
+    settings, guards = _setting(cwd, level, **({"packs": PACKS} if all_packs else {}))
     score = Score()
     with working(f"judging {short(file)}"):
         for row in read_corpus(file, settings.level, tier):
