@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 
+from agent_hooks.guards.sensitive import sensitive
 from agent_hooks.settings import PROJECT_DIRECTORY
 from agent_hooks.storage.files import StorageError, check_regular, read_regular, refusing
 
@@ -29,12 +30,15 @@ def directories_of(name: str, home: str, top: str, cwd: str) -> tuple[list[str],
 def read_kept(path: str, top: str, most: int, *, own: bool) -> bytes:
     """Return the first bytes of a file; `own`: the person's, which may be a link to anywhere.
 
-    Raises `StorageError` when it cannot be read, or is a link out of the project.
+    Raises `StorageError` when it cannot be read, or is a link out of the project or to a file with secrets.
     """
     with refusing("read", path):
         check_regular(os.stat(path), path)
     if not own and not inside(path, top):
         raise StorageError(f"{path} is a link out of {top}")
+    real = os.path.realpath(path)
+    if not own and sensitive(real) and not sensitive(os.path.abspath(path)):
+        raise StorageError(f"{path} is a link to {real}, which holds secrets")
     return read_regular(path, path, most)
 
 

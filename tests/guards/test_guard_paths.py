@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +12,7 @@ from agent_hooks.guards.base import GuardedCall, GuardOptions
 from agent_hooks.guards.paths import SecurityAudit
 from agent_hooks.guards.sensitive import normalise, sensitive
 from agent_hooks.guards.shell import CommandSafetyGuard
+from agent_hooks.pipeline.guarding import guarded_call
 from guard_corpus import call, path_rules
 from support import examples
 
@@ -56,6 +59,41 @@ def test_the_real_path_counts_beside_the_given_one() -> None:
     """A symlink is another name for a secret file."""
     call = GuardedCall(tool_name="read", input={"path": "notes.txt"}, cwd="/p", home="/h", real_path="/h/.ssh/id_rsa")
     assert [finding.rule for finding in SecurityAudit().find(call)] == ["ssh-keys"]
+
+
+@pytest.mark.parametrize(
+    ("command", "rule"),
+    [
+        ("cat notes.txt", "read-environment-file"),
+        ("head -c 9 ./notes.txt", "read-environment-file"),
+        ("base64 < notes.txt", "read-environment-file"),
+        ("cat keys/id_rsa.txt", "read-ssh-keys"),
+        ("cp keys/id_rsa.txt x", "read-ssh-keys"),
+        ("echo x > start", "write-shell-profile"),
+        ("cat again", "read-environment-file"),
+        ("cat plain inside", ""),
+        ("grep x public", ""),
+    ],
+)
+def test_a_link_to_a_secret_is_the_secret_for_commands_too(command: str, rule: str, tmp_path: Path) -> None:
+    """By a linked file, a linked directory, and a link to a link; other links are other names."""
+    place, secret = tmp_path / "place", tmp_path / ".ssh"
+    for directory in (place, secret):
+        directory.mkdir()
+    links = {"notes.txt": ".env", "again": "notes.txt", "keys": "../.ssh", "start": "../.bashrc"}
+    links |= {"plain": "text", "inside": "../.env.example", "public": "../.ssh/id_rsa.pub"}
+    for name, target in links.items():
+        (place / name).symlink_to(target)
+    for path in (
+        place / ".env",
+        secret / "id_rsa.txt",
+        secret / "id_rsa.pub",
+        tmp_path / ".env.example",
+        place / "text",
+    ):
+        path.write_text("x")
+    found = CommandSafetyGuard().find(guarded_call("bash", {"command": command}, str(place)))
+    assert rule in {each.rule for each in found} if rule else found == []
 
 
 def test_hooks_that_lie_elsewhere_are_protected_as_well() -> None:

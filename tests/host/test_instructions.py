@@ -59,6 +59,17 @@ def test_a_link_out_of_the_project_is_not_read(place: Path, warned: list[str]) -
     assert warned == [f"{place}/project/AGENTS.md is a link out of {place}/project; the model does not get it"]
 
 
+@pytest.mark.parametrize("secret", [".env", ".ssh/key", "deploy.pem"])
+def test_a_link_to_a_secret_of_the_project_is_not_read(secret: str, place: Path, warned: list[str]) -> None:
+    """The tool `read` is blocked for the same file."""
+    path = place / "project" / secret
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("PIN=4711")
+    (place / "project" / "AGENTS.md").symlink_to(secret)
+    assert instructions(place, warned).read() == []
+    assert warned == [f"{place}/project/AGENTS.md is a link to {path}, which holds secrets; the model does not get it"]
+
+
 @pytest.mark.parametrize("kind", ["fifo", "directory", "dangling"])
 def test_a_file_that_cannot_be_read_is_named(kind: str, place: Path, warned: list[str]) -> None:
     """A FIFO does not hang the run either."""

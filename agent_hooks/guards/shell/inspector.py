@@ -282,7 +282,11 @@ class Inspector(ABC):
         path = self.path(word, shell)
         if any(char in path for char in "*?[") and len(path) <= LONGEST_PATH:
             return sensitive_glob(path, home=self.directories.home, write=write)
-        return sensitive(path, write=write)
+        if (found := sensitive(path, write=write)) is not None or not self.judging:
+            return found
+        # A link to a secret is the secret.
+        real = self._real(path)
+        return sensitive(real, write=write) if real != path else None
 
     def effect(
         self, access: Access, word: Word, shell: Shell, *, tree: bool = False, generated: bool | None = None
