@@ -6,7 +6,8 @@ They are judged by their names and by lists of absolute paths; nothing is opened
    them for a limited time.
 2. Sealed files, which no agent writes at any time: the trust store, records, the unlock state, the remembered answers,
    the checkpoints, the generated clients, the packages of hooks, the cache of bytecode, this package and its command.
-3. Records, and the files that `agent-hooks look` makes of them, which are sealed, and which no agent reads.
+3. Records, the files that `agent-hooks look` makes of them, and the lines that the user typed at the prompt.  These are
+   sealed, and no agent reads them.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ HOOK_NAMES = ("hooks", "transformers", "settings.json", "command_intercept.yaml"
 """The names in `.agent` of the hooks, transformers and settings."""
 RECORDS = "records"
 """The name in the agent home of the directory with the records."""
-UNREAD_NAMES = (RECORDS, "look")
-"""The names in the agent home of the directories that no agent reads either."""
+UNREAD_NAMES = (RECORDS, "look", "prompt_history")
+"""The names in the agent home of what no agent reads either: records, and the lines that the user typed."""
 SEALED_NAMES = (
     *("trust.json", "trust", *UNREAD_NAMES, "unlock.json", "bridges", "environments", "calls"),
     *("remembered.json", "remembered.lock", "checkpoints"),
