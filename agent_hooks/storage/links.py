@@ -28,7 +28,7 @@ def inside_tree(path: str, cwd: str) -> str:
         is_there = is_in(real, tree) and (_GIT in parts[:end] or _GIT not in os.path.relpath(real, tree).split(os.sep))
         if is_entered and not is_there:
             raise StorageError(
-                f"cannot write {path}: {here} is a link to {real}; remove the link, or name another file"
+                f"cannot write {path}: {here} is a link to {real}. Remove the link, or name another file"
             )
         is_entered = is_there
     return full

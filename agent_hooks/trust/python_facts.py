@@ -20,6 +20,7 @@ import tomllib
 import warnings
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cached_property
 
 from agent_hooks.trust.fact import Fact, Kind, shortened
 from agent_hooks.trust.header import blocks
@@ -136,9 +137,7 @@ class _Reader:
         # The identities of nodes whose meaning the node around them has told.
         self._known: set[int] = set()
         nodes = list(ast.walk(tree))
-        for node in nodes:
-            # The list grows meanwhile, because the code in a text may have annotations of its own.
-            nodes += _annotated(node)
+        nodes += [each for node in nodes for each in _annotated(node)]
         self._nodes = nodes
         self._defined = {node.name for node in nodes if isinstance(node, _Function | ast.ClassDef)}
         self._apis = {name for node in nodes if isinstance(node, _Function) for name in _apis_of(node)}
@@ -177,11 +176,22 @@ class _Reader:
         return self._facts
 
     def _matches_itself(self, cls: ast.expr) -> bool:
-        """Return whether a class in a pattern is a builtin one whose only position is the value."""
+        """Return whether a pattern names a builtin class whose only position is the value."""
         if not isinstance(cls, ast.Name) or cls.id not in _SELF_MATCHING:
             return False
-        stored = (each.id for each in self._nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store))
-        return cls.id not in {*stored, *self._defined, *self._modules}
+        return cls.id not in self._stored and cls.id not in self._defined
+
+    @cached_property
+    def _stored(self) -> set[str | None]:
+        """The names that the file gives to values.  The names of functions and classes are in `_defined`."""
+        found = set[str | None]()
+        for node in self._nodes:
+            match node:
+                case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name) | ast.MatchAs(name=name):
+                    found.add(name)
+                case ast.alias(name=name, asname=other):
+                    found.add(other or name)
+        return found
 
     def _add(self, kind: Kind, text: str, node: ast.AST) -> None:
         line = getattr(node, "lineno", None)
@@ -238,7 +248,7 @@ class _Reader:
 
     def _member(self, node: ast.AST, module: str, name: str, text: str) -> None:
         """Add the fact about a name of a module that its documentation does not have, or that acts on other hooks."""
-        if module == _OURS and not _is_for_hooks(name):
+        if module == _OURS and not _is_for_hooks(name) and name not in DYNAMIC:
             self._add("unknown", text, node)
         elif re.match("_[^_]", name):
             self._add("unknown", f"{shortened(text)}, which is private", node)
@@ -367,15 +377,16 @@ def _annotated(node: ast.AST) -> Iterator[ast.AST]:
 
     `typing.get_type_hints`, with which tools are made from functions, evaluates such a text.
     """
-    for part in (getattr(node, "annotation", None), getattr(node, "returns", None)):
-        for text in ast.walk(part) if isinstance(part, ast.AST) else ():
+    given = (getattr(node, "annotation", None), getattr(node, "returns", None))
+    parts = [each for each in given if isinstance(each, ast.AST)]
+    for part in parts:
+        for text in ast.walk(part):
             if isinstance(text, ast.Constant) and isinstance(text.value, str):
                 with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
-                    # A text inside of the text is an annotation as well.
-                    inner = ast.AnnAssign(ast.Pass(), ast.parse(text.value.strip(), mode="eval").body, None, 0)
-                    for each in ast.walk(inner):
-                        ast.copy_location(each, text)
-                        yield each
+                    code = ast.parse(text.value.strip(), mode="eval").body
+                    yield from (ast.copy_location(each, text) for each in ast.walk(code))
+                    # A text inside of the text is code as well.
+                    parts.append(code)
 
 
 def _is_for_hooks(name: str) -> bool:

@@ -76,7 +76,7 @@ OURS = frozenset(
         *("wrap_tool", "wrap_tools"),
     ]
 )
-"""Names of agent_hooks that hooks use and that are no types; `is_*` belong to them too."""
+"""Functions and modules of agent_hooks that change no other hook.  Names with `is_` are not listed."""
 WHOLE_MODULES = frozenset(
     [
         *("_ctypes", "bdb", "builtins", "cProfile", "cffi", "code", "codeop", "ctypes", "dill", "doctest", "gc"),

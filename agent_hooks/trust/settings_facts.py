@@ -65,7 +65,7 @@ def _redaction(found: dict[str, Any]) -> Iterator[Fact]:
 def _checkpoints(found: dict[str, Any]) -> Iterator[Fact]:
     section = found.get("checkpoints", {})
     if not isinstance(section, dict):
-        yield Fact("unknown", "checkpoints, which is no JSON object")
+        yield Fact("unknown", "checkpoints, because it is not a JSON object")
     elif section.get("enabled", True) is not True:
         yield Fact("loosens", "checkpoints.enabled: files are not saved, so undo brings nothing back")
 

@@ -144,7 +144,7 @@ def test_explain_and_check_know_what_the_guards_of_the_agent_know(command: Comma
 
 
 def test_explain_and_check_know_the_hooks_that_settings_name(command: Command) -> None:
-    """A hook may be anywhere, also a new one that a pattern fits."""
+    """A hook may be anywhere.  A pattern fits new files too."""
     (command.project / "gates").mkdir()
     (command.project / ".agent").mkdir()
     (command.project / ".agent" / "settings.json").write_text(json.dumps({"hooks": ["../gates/*.py"]}))

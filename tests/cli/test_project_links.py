@@ -50,7 +50,7 @@ def test_a_path_that_enters_the_tree_has_to_stay_in_it(project: Path, outside: P
     (project / "src" / "deep").symlink_to(outside)
     (project / "git").symlink_to(".git")
     for path in ("src/deep/file", "src/deep/new/file", "git/hooks/x", str(project / "src/deep/file")):
-        with pytest.raises(StorageError, match=r"is a link to .*; remove the link, or name another file"):
+        with pytest.raises(StorageError, match=r"is a link to .*\. Remove the link, or name another file"):
             inside_tree(path, str(project))
     with pytest.raises(StorageError, match=r"src/deep is a link"):
         inside_tree("deep/file", str(project / "src"))

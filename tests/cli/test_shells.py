@@ -1,4 +1,4 @@
-"""TAB in a real zsh and a real fish, and hostile names in bash too; `test_cli_conventions.py` has the rest of bash."""
+"""TAB in a real zsh and a real fish, and hostile names in bash too.  `test_cli_conventions.py` has the rest of bash."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ READY = {"zsh": "autoload -Uz compinit; compinit -u -D; "}
 @pytest.mark.parametrize("shell", ["bash", pytest.param("zsh", marks=pytest.mark.zsh)])
 @pytest.mark.parametrize("line", ["disable", "check"])
 def test_no_name_of_a_file_runs_at_enter(command: Command, shell: str, line: str) -> None:
-    """A stranger has named a hook and a file; you press TAB, and then Enter."""
+    """A stranger has named a hook and a file.  You press TAB, and then Enter."""
     command.add_hook("def register(api): ...", f"{HOSTILE}.py")
     (command.project / f"{HOSTILE}.txt").write_text("")
     (command.project / f"completion.{shell}").write_text(script(shell))

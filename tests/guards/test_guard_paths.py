@@ -76,7 +76,7 @@ def test_the_real_path_counts_beside_the_given_one() -> None:
     ],
 )
 def test_a_link_to_a_secret_is_the_secret_for_commands_too(command: str, rule: str, tmp_path: Path) -> None:
-    """By a linked file, a linked directory, and a link to a link; other links are other names."""
+    """By a linked file, a linked directory, and a link to a link.  Links to other files change nothing."""
     place, secret = tmp_path / "place", tmp_path / ".ssh"
     for directory in (place, secret):
         directory.mkdir()

@@ -128,6 +128,7 @@ def test_subscriptions_name_event_and_tools() -> None:
         "match shutil:\n        case P(f): pass",
         "match shutil:\n        case [P(f), _] | {1: P(f)}: pass",
         "int = P\n    match shutil:\n        case int(f): pass",
+        "from elsewhere import P as int\n    match shutil:\n        case int(f): pass",
         "connection.enable_load_extension(True)",
         "connection.load_extension('x')",
         "(x for x in ()).gi_code",
