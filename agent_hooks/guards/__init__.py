@@ -139,6 +139,13 @@ class PolicyGuard:
         self.exceptions = exceptions
 
     @property
+    def finder(self) -> Finder:
+        """The guard that makes the findings."""
+        if self._finder is None:
+            self._finder = self._make()
+        return self._finder
+
+    @property
     def programs(self) -> tuple[str, ...]:
         """The programs that the guard found in the last command."""
         return getattr(self._finder, "programs", ())
@@ -156,11 +163,10 @@ class PolicyGuard:
 
     def _left(self, call: GuardedCall) -> list[Finding]:
         """Return the findings that exceptions and settings leave."""
-        if self._finder is None:
-            self._finder = self._make()
-        if self._finder.tools and call.tool_name not in self._finder.tools:
+        finder = self.finder
+        if finder.tools and call.tool_name not in finder.tools:
             return []
-        findings = self.exceptions.remaining(self._finder.find(call), call)
+        findings = self.exceptions.remaining(finder.find(call), call)
         return [each for each in findings if not each.undecidable or self.undecidable != "allow"]
 
     def _asks(self, finding: Finding, call: GuardedCall) -> bool:

@@ -29,7 +29,7 @@ from agent_hooks.cli.trusting import settle
 from agent_hooks.concurrency.foreign import attempt
 from agent_hooks.effects import effects_of
 from agent_hooks.errors import HookError, describe
-from agent_hooks.guards import BUILTIN
+from agent_hooks.guards import BUILTIN, PolicyGuard
 from agent_hooks.guards.base import LEVELS, Guard, GuardOptions, Level
 from agent_hooks.guards.config import GuardSettings, expired, read_sections, tight
 from agent_hooks.guards.sensitive import UNKNOWN
@@ -115,7 +115,8 @@ def explain(command_line: str, level: Level | None, cwd: str) -> None:
     settings, guards = _setting(cwd, level)
     arguments = {"command": command_line}
     call = guarded_call("bash", arguments, cwd)
-    found = (each for each in guards if isinstance(each, CommandSafetyGuard))
+    finders = (each.finder for each in guards if isinstance(each, PolicyGuard))
+    found = (each for each in finders if isinstance(each, CommandSafetyGuard))
     # A guard that the settings switch off explains the command all the same.
     guard = next(found, CommandSafetyGuard(GuardOptions(level=settings.level)))
     followed = guard.follow(command_line, call, trace=True)
