@@ -80,7 +80,7 @@ def answer(command: str, **facts: object) -> str:
 
 
 def of(expected: str) -> list[tuple[str, str]]:
-    tables = ("self_protection.tsv", "self_protection_2.tsv", "self_protection_3.tsv")
+    tables = ("self_protection.tsv", *(f"self_protection_{number}.tsv" for number in (2, 3, 4)))
     return [(row["command"], row["answer"]) for name in tables for row in rows(name) if row["expected"] == expected]
 
 

@@ -1,10 +1,10 @@
-"""Brace expansion: the words that `a{b,c}` and `{1..3}` become."""
+"""Expansion of braces and extended globs: the words that `a{b,c}`, `{1..3}` and `.@(a|b)` become."""
 
 from __future__ import annotations
 
 import re
 
-from agent_hooks.guards.shell.scan import backtick_end, dollar_end, string_end
+from agent_hooks.guards.shell.scan import backtick_end, balanced, dollar_end, string_end
 from agent_hooks.guards.shell.script import Unreadable
 
 # How many words one word may become.
@@ -31,6 +31,27 @@ def braces(raw: str) -> list[str]:
         if len(done) + len(todo) > MAX_BRACES:
             raise Unreadable("braces that become too many words")
     return done
+
+
+def extended(raw: str) -> str:
+    """Return a word whose extended globs are braces or `*`; a shell without them refuses such a word.
+
+    `@(a|b)` is one of its choices.  `?(a)` may be empty, and the others match about anything.
+    """
+    at = 0
+    while at < len(raw):
+        if raw[at + 1 : at + 2] == "(" and raw[at] in "@?+*!<>":
+            end = balanced(raw, at + 1)
+            if raw[at] not in "<>":
+                inner = raw[at + 2 : end - 1].replace("|", ",")
+                choices = {"@": f"{{{inner}}}" if "," in inner else inner, "?": f"{{{inner},}}"}.get(raw[at], "*")
+                raw, end = raw[:at] + choices + raw[end:], at
+                if choices == "*":
+                    end += 1
+            at = end
+        else:
+            at = _over(raw, at)
+    return raw
 
 
 def _first_brace(text: str) -> tuple[str, list[str], str] | None:

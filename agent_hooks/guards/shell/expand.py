@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.sensitive import UNKNOWN
-from agent_hooks.guards.shell.braces import braces
+from agent_hooks.guards.shell.braces import braces, extended
 from agent_hooks.guards.shell.origins import SECRET, names_secret
 from agent_hooks.guards.shell.scan import (
     backtick_end,
@@ -21,6 +21,7 @@ from agent_hooks.guards.shell.scan import (
 from agent_hooks.guards.shell.words import NOTHING, Text, Variables, Word, decode_ansi
 
 _PLAIN = lazy_pattern(r"[\w./:@%+,=^-]*", re.ASCII)
+_EXTENDED = lazy_pattern(r"[@?+*!]\(")
 _COMMAND_LIKE = lazy_pattern(r"[a-z'\"\\]\s+[-\w'\"$\\/.]")
 _NUMERIC = {
     "$",
@@ -55,6 +56,8 @@ class Expander:
         """Return the words, none or more, that one word as written becomes."""
         if _PLAIN.fullmatch(raw):
             return [Word(raw)]
+        if "(" in raw and _EXTENDED.search(raw):
+            raw = extended(raw)
         found: list[Word] = []
         for each in braces(raw) if "{" in raw else [raw]:
             # `{,}` expands to two empty texts, which are no words.
