@@ -42,6 +42,8 @@ _PACKAGE = lazy_pattern(
     r"|.*/python[\d.]*/(?:(?:site|dist)-packages/)?(?:user|site)customize\.py"
     r"|.*/(?:site|dist)-packages/[^/]*\.(?:pth|egg-link|start)"
 )
+# The directories of sockets and locks of the resident server.
+_SOCKETS = lazy_pattern(r"/(?:(?:var/)?tmp/agent-hooks-\d+|(?:var/)?run/user/[^/]+/agent-hooks(?:-[^/]*)?)(?:/.*)?")
 _GLOB = lazy_pattern(rf"[*?\[{UNKNOWN}]")
 
 
@@ -94,7 +96,8 @@ class ControlFiles:
         )
 
     def _is_sealed(self, path: str) -> bool:
-        return bool(_PACKAGE.fullmatch(path)) or any(_inside(path, own) for own in (*self._sealed, *self._records))
+        own = _PACKAGE.fullmatch(path) or _SOCKETS.fullmatch(path)
+        return own is not None or any(_inside(path, own) for own in (*self._sealed, *self._records))
 
     def _is_unlocked(self, path: str) -> bool:
         """Return whether the person has unlocked a path; the agent home is never part of a project."""

@@ -193,6 +193,7 @@ BOOK = Book(
     },
     carriers={
         **scripts.CARRIERS,
+        **own_commands.CARRIERS,
         **own_files.CARRIERS,
         **secret_stores.CARRIERS,
         "exec": _opened,

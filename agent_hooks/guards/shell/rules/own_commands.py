@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 
 from agent_hooks.errors import HookUsageError
 from agent_hooks.guards.lazy import lazy_pattern
+from agent_hooks.guards.shell.carriers import PREFIXES
 from agent_hooks.guards.shell.command import Command, Rule, rules_of
 from agent_hooks.guards.shell.names import DECISIONS, UNDOING
 from agent_hooks.guards.shell.options import ParsedOptions
-from agent_hooks.guards.shell.words import Text, Word
+from agent_hooks.guards.shell.words import Text, Word, marked
 from agent_hooks.patterns import found_in
 
 OURS = lazy_pattern(r"agent[-_.]?hooks", re.IGNORECASE)
@@ -121,11 +123,49 @@ def terminal(command: Command) -> None:
             command.shell_code(Word(re.sub(r"(?:\\[nr]|\^M|\\015)+$", "", found[0])))
 
 
+# An option with the number of the process to attach to, and the same with the number in one word.
+_ATTACHES = lazy_pattern(r"--?(?:pid|attach|attach-pid|attach-name|process|[A-Za-z]*p)")
+_ATTACHED = lazy_pattern(r"--?(?:pid|attach|attach-pid|attach-name|process)=(.+)|-[A-Za-z]*p=?(\d.*)")
+# Programs that take the number as their first or second operand.
+_BY_NUMBER = frozenset(("gdb", "gcore", "gstack", "pstack", "eu-stack", "reptyr", "dlv", "pyrasite", "frida", "criu"))
+_TYPED_ATTACH = lazy_pattern(r"\battach(?:\s+(?:-p|--pid))?\s+(\d+)")
+_LIMITS = lazy_pattern(r"--(?!pid=)[a-z]+=.*|-[a-zA-Z]=?\d.*")
+
+
 def debugger(command: Command) -> None:
-    """`gdb -p` can end the process that judges calls."""
-    process = str(command.interpreter.call.process)
-    if any(word in (process, f"-p{process}", f"--pid={process}") for word in command.argv[1:]):
-        command.report("write-guard-settings", "stops the process that judges calls")
+    """`gdb -p`, `strace -p` and `prlimit -p` read, change or end another process, which may be the one that judges."""
+    words = command.argv[1:]
+    if command.name == "prlimit" and not any(_LIMITS.fullmatch(word) and word[:2] != "-p" for word in words):
+        return
+    process, programs = str(command.interpreter.call.process), command.interpreter.programs
+    for word in _processes(command, words):
+        if word == process or word.taint >= OWN_PROCESS or OURS.search(word):
+            command.report("write-guard-settings", "reads or stops the process that judges calls")
+        elif word != "0" and (word.known or not {"pgrep", "pidof"} & set(programs)):
+            # `$!` and `$$` are 0 here; what `pgrep` finds is judged by its pattern.
+            reason = "reads, changes or stops another process, which may be the one that judges calls"
+            command.interpreter.report("write-guard-settings", reason, command, undecidable=True)
+
+
+def _processes(command: Command, words: list[Word]) -> Iterator[Word]:
+    """Yield the numbers or names of the processes to which a program attaches itself."""
+    if command.name in CARRIERS:
+        # The words of the carried command are its own.
+        options = ParsedOptions(command.argv, PREFIXES[command.name].short, ("--pid", "--attach"), stop_early=True)
+        yield from options.value("p", "--pid", "--attach")
+        return
+    ends = next((at for at, word in enumerate(words) if word in ("--", "--args")), len(words))
+    for at, word in enumerate(words[:ends]):
+        if found := _ATTACHED.fullmatch(word):
+            yield marked(found[1] or found[2], word)
+        elif _ATTACHES.fullmatch(word):
+            yield from words[at + 1 : at + 2]
+        elif command.name in _BY_NUMBER and word.isdigit() and not (at and words[at - 1][:1] == "-"):
+            yield word
+        elif found := _TYPED_ATTACH.search(word):
+            yield Word(found[1])
+    if command.name in ("gdb", "lldb") and (found := _TYPED_ATTACH.search(command.stdin.text or "")):
+        yield Word(found[1])
 
 
 # ---- the process that judges -----------------------------------------------------------------------------------------
@@ -313,6 +353,12 @@ def _report(command: Command, culprit: object = None) -> None:
     command.report("write-guard-settings", "starts a client without its hooks", culprit)
 
 
+_DEBUGGERS = (
+    "gdb lldb gcore gstack pstack eu-stack py-spy austin rbspy pyrasite reptyr dlv frida frida-trace gdbserver uftrace "
+    "criu nsenter"
+)
+# They carry a command too.
+CARRIERS: dict[str, Rule] = dict.fromkeys(("strace", "ltrace", "prlimit"), debugger)
 RULES: dict[str, tuple[Rule, ...]] = {
     **rules_of("agent-hooks", own),
     **rules_of("pip pip3 pipx uv poetry pdm hatch rye conda", own_package),
@@ -324,7 +370,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     **rules_of("pgrep pidof ps lsof grep egrep rg awk gawk mawk", listing),
     "fuser": (fuser,),
     "man": (pager,),
-    **rules_of("gdb lldb", debugger),
+    **rules_of(_DEBUGGERS, debugger),
     **rules_of("claude claude-code codex gemini gemini-cli qwen qwen-code", client),
     **rules_of("copilot opencode pi openclaw cursor-agent", client),
 }
