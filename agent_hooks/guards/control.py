@@ -42,7 +42,7 @@ _PACKAGE = lazy_pattern(
     r"|.*/python[\d.]*/(?:(?:site|dist)-packages/)?(?:user|site)customize\.py"
     r"|.*/(?:site|dist)-packages/[^/]*\.(?:pth|egg-link|start)"
 )
-# The directories of sockets and locks of the resident server.
+# Where the resident server keeps its sockets and locks.
 _SOCKETS = lazy_pattern(r"/(?:(?:var/)?tmp/agent-hooks-\d+|(?:var/)?run/user/[^/]+/agent-hooks(?:-[^/]*)?)(?:/.*)?")
 _GLOB = lazy_pattern(rf"[*?\[{UNKNOWN}]")
 
@@ -52,6 +52,8 @@ class ControlFiles:
 
     `options`: the lists of absolute paths; `unlocked`: the directories whose hooks and settings the person lets the agent
     change at present.
+
+    Each plain spelling of such a file holds one of `names`.
     """
 
     def __init__(self, options: GuardOptions = DEFAULT_OPTIONS, unlocked: Iterable[str] = ()) -> None:
@@ -64,6 +66,7 @@ class ControlFiles:
         self._unlocked = tuple(path.lower() for path in unlocked)
         # As they are written on the disk; the package and the command are no part of a project.
         self._files = (*options.protected, *(path for path in options.sealed if not _PACKAGE.fullmatch(path)))
+        self.names = _names(self._protected, self._sealed, self._records)
 
     def stops_writing(self, path: str) -> bool:
         """Return whether the agent may not write a normalised path, which may be a glob or partly unknown."""
@@ -105,6 +108,17 @@ class ControlFiles:
         return any(
             _inside(path, root) and (not at_home or _inside(root, self._home)) for root in self._unlocked if root
         )
+
+
+@lru_cache(16)
+def _names(*lists: tuple[str, ...]) -> tuple[str, ...]:
+    """Return short texts: each plain spelling of such a file holds one."""
+    found = [FOLDER, "agent-hooks", "agent_hooks"]
+    for path in (path for paths in lists for path in paths):
+        last = next((part for part in reversed(path.split("/")) if part and not _GLOB.search(part)), "")
+        if f"/{FOLDER}/" not in path and last and not any(name in last for name in found):
+            found.append(last)
+    return tuple(found)
 
 
 @lru_cache(maxsize=512)

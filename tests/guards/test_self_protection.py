@@ -104,6 +104,28 @@ def test_reading_hooks_and_everyday_work_pass(command: str, expected: str) -> No
     assert answer(command) == expected, findings(command)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{HOME}/.claude/settings.json",
+        "~/.claude/settings.json",
+        "$ENV{HOME}/.agent/hooks/gate.py",
+        "../app/.agent/settings.json",
+        ".a{g,}ent/hooks/gate.py",
+        "./.ag*/hooks/*",
+        f"{HOME}/.cache/agent-hooks/x.pyc",
+        "/tmp/agent-hooks-0/a.sock",
+        ".AGENT/hooks/gate.py",
+        "\\x2eagent/hooks/gate.py",
+    ],
+)
+def test_the_last_net_finds_the_listed_files_by_any_spelling(text: str) -> None:
+    """Code of a program that the guards do not know is a question if it names one of them."""
+    command = f"sqlfilter -e 'put \"{text}\" x'"
+    assert answer(command) == "ask"
+    assert answer(command.replace(text, "src/hooks/gate.py")) == "pass"
+
+
 def test_a_search_that_would_change_hooks_names_how_to_leave_them_out() -> None:
     """An everyday search meets hooks by chance."""
     found = findings("find . -type f -name '*.py' -exec sed -i s/a/b/ {} +")

@@ -34,7 +34,7 @@ def braces(raw: str) -> list[str]:
 
 
 def extended(raw: str) -> str:
-    """Return a word whose extended globs are braces or `*`; a shell without them refuses such a word.
+    """Return a word whose extended globs are braces or `*`.  Other shells refuse it.
 
     `@(a|b)` is one of its choices.  `?(a)` may be empty, and the others match about anything.
     """

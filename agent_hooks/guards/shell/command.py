@@ -171,6 +171,8 @@ class Book:
     are applied, and returns whether they are known; `files`: judges the files of a program, also of one that carries
     another; `followers`: the rules that find effects, without those that only judge; `consoles`: judges each program that
     the agent may type into; `script`: judges the text of each script.
+
+    `net` judges each program at last by all its texts, and `evaluated` a text that the shell may evaluate later.
     """
 
     def __init__(
@@ -185,6 +187,8 @@ class Book:
         files: Rule,
         followers: Mapping[str, tuple[Rule, ...]],
         script: Callable[[Inspector, str], None],
+        net: Rule,
+        evaluated: Callable[[Inspector, str, Shell], None],
     ) -> None:
         self.followers = followers
         self.every = every
@@ -192,6 +196,8 @@ class Book:
         self.files = files
         self.consoles = consoles
         self.script = script
+        self.net = net
+        self.evaluated = evaluated
         self.rules = rules
         self.builtins = builtins
         self.carriers = carriers

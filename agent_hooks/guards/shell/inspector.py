@@ -65,6 +65,8 @@ class Inspector(ABC):
     recorded; `text`: the present script; `flow`: where the output of the present program goes: `shown`, `pipe`, or
     `kept` in a word; `taken`: a word or a program that signs in takes the output of the whole pipeline; `elsewhere`: the
     present program runs on another machine or in a container, whose paths are not those of this machine.
+
+    `followed` holds each script that was followed, with the name of its program.
     """
 
     def __init__(self, directories: Directories, level: Level, limit: Limit | None = None) -> None:
@@ -88,6 +90,7 @@ class Inspector(ABC):
         self.running = ""
         self.via: tuple[str, ...] = ()
         self.elsewhere = False
+        self.followed: set[tuple[str, str]] = set()
         self._reals: dict[str, str] = {}
 
     def report(

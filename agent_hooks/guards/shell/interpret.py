@@ -125,6 +125,7 @@ class Interpreter(Invoker):
             raise Unreadable("scripts within scripts are nested too deeply")
         self._count()
         self.book.script(self, text)
+        self.followed.add((self.running, text))
         self._nesting += 1
         around, outer = self.enter(), self.text
         self.text = text
@@ -292,6 +293,8 @@ class Interpreter(Invoker):
                 before = shell.variables.values.get(plain)
                 value = marked((before.text or "" if before else "") + value, value)
             environment[plain] = value
+            if self.judging and ("$(" in value or "`" in value):
+                self.book.evaluated(self, value, shell)
             if plain in _CODE_VARIABLES:
                 self.shell_code(value, shell, f"{plain}=")
             if keep:

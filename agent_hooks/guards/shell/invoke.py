@@ -223,7 +223,10 @@ class Invoker(Inspector):
         via, self.via = self.via, (*self.via, name)
         self.running = name
         try:
-            return self._apply(context)
+            output = self._apply(context)
+            if self.judging:
+                self.book.net(context)
+            return output
         finally:
             self.via = via
 

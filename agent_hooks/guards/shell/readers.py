@@ -24,3 +24,20 @@ READERS = frozenset(_READERS_TEXT.split())
 TEXT_OPTIONS = {"-m", "--message", "--title", "-t", "-b", "--body", "--description", "--notes", "--testNamePattern"}
 _TEXT_PROGRAMS_LINE = "jj hg sl svn glab tea sd notify-send terminal-notifier logger wall say figlet cowsay jira bd"
 TEXT_PROGRAMS = frozenset(_TEXT_PROGRAMS_LINE.split())
+# Programs for which every word and stdin is data: they run none of it, and other rules judge the files that they write.
+_DATA_TEXT = (
+    "ls ll la tree test [ stat file du df readlink realpath basename dirname cat tac head tail more bat batcat nl od xxd "
+    "hexdump hd strings base64 base32 cut sort uniq paste fold fmt diff cmp colordiff delta difft comm join column pr "
+    "expand unexpand rev look wc md5sum sha1sum sha256sum sha512sum shasum cksum b3sum yq jq tr tee iconv csplit grep "
+    "egrep fgrep zgrep rg ag ack pcregrep find fd echo printf mkdir cd pushd popd pwd which whereis whatis type man true "
+    "false : sleep kill pkill killall pgrep lsof ps cp mv install ln rm rmdir unlink touch chmod chown chgrp truncate "
+    "shred dd gzip gunzip bzip2 xz zstd unzip cloc tokei scc shellcheck less code subl open pbcopy xclip wl-copy ssh "
+    "kubectl oc http https xh agent-hooks claude codex gemini qwen copilot opencode pi openclaw return exit shift break "
+    "continue set "
+    "export declare typeset local readonly read let unset mapfile readarray getopts eval trap source . alias shopt "
+    "unalias hash jobs wait fg bg umask ulimit history"
+)
+DATA = frozenset(_DATA_TEXT.split())
+# Programs that take messages, also on stdin.
+_MESSENGERS_TEXT = "git g gh hub glab tea hg svn jj jest vitest mocha npx npm pnpm yarn pytest mail mailx sendmail"
+MESSENGERS = frozenset(_MESSENGERS_TEXT.split())

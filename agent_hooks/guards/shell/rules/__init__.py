@@ -33,6 +33,7 @@ from agent_hooks.guards.shell.rules import (
     images,
     injection,
     kernel,
+    last_net,
     messaging,
     outside,
     own_commands,
@@ -205,4 +206,6 @@ BOOK = Book(
     files=judge_program,
     followers=_joined(*(subject.RULES for subject in _SUBJECTS if subject not in _JUDGES)),
     script=_script,
+    net=last_net.judge,
+    evaluated=last_net.evaluated,
 )

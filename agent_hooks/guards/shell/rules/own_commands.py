@@ -133,7 +133,7 @@ _LIMITS = lazy_pattern(r"--(?!pid=)[a-z]+=.*|-[a-zA-Z]=?\d.*")
 
 
 def debugger(command: Command) -> None:
-    """`gdb -p`, `strace -p` and `prlimit -p` read, change or end another process, which may be the one that judges."""
+    """`gdb -p`, `strace -p` and `prlimit -p` read, change or end another process, perhaps our server."""
     words = command.argv[1:]
     if command.name == "prlimit" and not any(_LIMITS.fullmatch(word) and word[:2] != "-p" for word in words):
         return
@@ -142,8 +142,8 @@ def debugger(command: Command) -> None:
         if word == process or word.taint >= OWN_PROCESS or OURS.search(word):
             command.report("write-guard-settings", "reads or stops the process that judges calls")
         elif word != "0" and (word.known or not {"pgrep", "pidof"} & set(programs)):
-            # `$!` and `$$` are 0 here; what `pgrep` finds is judged by its pattern.
-            reason = "reads, changes or stops another process, which may be the one that judges calls"
+            # `$!` and `$$` are 0 here.  The pattern of `pgrep` was judged before.
+            reason = "reads, changes or stops another process, perhaps the process that judges calls"
             command.interpreter.report("write-guard-settings", reason, command, undecidable=True)
 
 
