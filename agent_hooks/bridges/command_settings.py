@@ -17,11 +17,13 @@ from agent_hooks.bridges.tables import Layout
 
 MARK = f"{OURS}:"
 """The beginning of the text by which an entry of ours is known, where entries have a text for persons."""
-OR_DENY = " || sh -c 'echo agent-hooks failed >&2; exit 2'"
+OR_DENY = " || sh -c 'echo agent-hooks failed >&2; exit 2' || exit 2"
 """The end of a gate's shell command: a Python that is missing, a crash and a signal deny, as a denial of ours does.
 
-Some agents run the tool after an exit code of 2 without a text on stderr.
+Some agents run the tool after an exit code of 2 without a text on stderr.  The last part is for a shell that cannot start
+another program.
 """
+_OLD_OR_DENY = OR_DENY.removesuffix(" || exit 2")
 OR_SILENCE = " || exit 0"
 """The end of the shell command of an event that hooks only see or prolong.
 
@@ -30,6 +32,8 @@ Python exits with 2 if its file is missing.  At a stop, agents take that for the
 # At the beginning of the command of a result: the shell becomes the program and costs no process.  A failure there keeps
 # the result from the model in some agents, which is right, because no hook has seen it.
 _BECOME = "exec "
+# Python takes an empty file for a program that ends well.
+_WHOLE = ("test", "-s")
 # An integer in JSON may be larger than any float.
 _LARGEST = sys.float_info.max
 
@@ -141,9 +145,11 @@ class CommandSettings(Bridge, ABC):
         line = shlex.join(words)
         # The shell's parent is the agent.
         process = f"{PROCESS}=$PPID " if self.process_variable == PROCESS else ""
+        file = words[-2] if len(words) > 1 else ""
+        whole = f"{shlex.join([*_WHOLE, file])} && " if file.endswith(".py") else ""
         if row.gate and self.layout.exits:
-            return f"{process}{line}{OR_DENY}"
-        return f"{process}{_BECOME}{line}" if "redaction" in row.feeds else f"{process}{line}{OR_SILENCE}"
+            return f"{whole}{process}{line}{OR_DENY}"
+        return f"{whole}{process}{_BECOME}{line}" if "redaction" in row.feeds else f"{process}{line}{OR_SILENCE}"
 
     def _units(self) -> int:
         return 1000 if self.layout.unit == "ms" else 1
@@ -168,9 +174,12 @@ class CommandSettings(Bridge, ABC):
         import shlex
 
         try:
-            words = line.removesuffix(OR_DENY).removesuffix(OR_SILENCE)
-            words = words.removeprefix(f"{PROCESS}=$PPID ").removeprefix(_BECOME)
-            return tuple(shlex.split(words))
+            words = shlex.split(line.removesuffix(OR_DENY).removesuffix(_OLD_OR_DENY).removesuffix(OR_SILENCE))
+            # The test of the file, its path and `&&`.
+            words = words[4:] if tuple(words[:2]) == _WHOLE else words
+            for word in (f"{PROCESS}=$PPID", _BECOME.strip()):
+                words = words[1:] if words[:1] == [word] else words
+            return tuple(words)
         except ValueError:
             # The line of another program, with a quotation mark that has no end.
             return tuple(line.split())
@@ -190,7 +199,7 @@ class CommandSettings(Bridge, ABC):
         # Such keys also cover a timeout, which the end of the line does not.
         if gate:
             return all(entry.get(key) == value for key, value in gate.items())
-        return self.layout.exits and str(entry.get(self.layout.command, "")).endswith(OR_DENY)
+        return self.layout.exits and str(entry.get(self.layout.command, "")).endswith((OR_DENY, _OLD_OR_DENY))
 
     def _seconds(self, entry: Mapping[str, Any]) -> float | None:
         given = entry.get(self.layout.timeout)

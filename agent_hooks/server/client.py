@@ -51,11 +51,12 @@ def run(config: "ClientConfig") -> None:
     limit, refusal = config["events"].get(event) or config["events"][""]
     code = 0
     try:
+        _fill_standard_descriptors()
         answer, code = ask(config, event, _payload(config["limit"]), time.monotonic() + limit)
     except BaseException as exc:
         why = str(exc) if isinstance(exc, _FailedError) else f"{type(exc).__name__}: {exc}"
         # A path may hold half of a surrogate pair.  Some agents cannot read such an answer, and run the tool.
-        reason = f"{why}; {config['remedy']}".encode("utf-8", "replace").decode()
+        reason = f"{_removed(config) or why}; {config['remedy']}".encode("utf-8", "replace").decode()
         answer = refusal.replace(REASON, _quoted(reason)[1:-1]).encode()
     try:
         _write(1, answer)
@@ -333,7 +334,54 @@ def _fix_environment(config: "ClientConfig") -> None:
             posix.unsetenv(_bytes(key))
 
 
+# ---- a removed package
+
+
+def _removed(config: "ClientConfig") -> str:
+    """Return a text with the lines of the settings to remove by hand, if the package is gone; else an empty text."""
+    main = config["serve"][-1]
+    try:
+        if main.endswith("/__main__.py"):
+            posix.stat(main)
+    except FileNotFoundError:
+        return f"agent_hooks was removed, {main} is gone{_entries(config)}"
+    return ""
+
+
+def _entries(config: "ClientConfig") -> str:
+    """Return the lines with our entries in the settings files that the register of the installations names."""
+    # Imported here, because it takes as long as the rest of the client, and is rarely needed.
+    import json
+
+    found = ""
+    try:
+        with open(f"{config['home']}/bridges/installed.json", encoding="utf-8") as file:
+            paths = json.load(file)["settings"][config["agent"]]
+        for path in paths:
+            with open(path, encoding="utf-8") as file:
+                lines = [
+                    str(number) for number, line in enumerate(file, 1) if f"agent-hooks-{config['agent']}." in line
+                ]
+            found += f"; remove by hand: {path}, lines {', '.join(lines)}" if lines else ""
+    except (OSError, ValueError, LookupError, TypeError):
+        # The register or the settings are gone too.  The remedy names the generated file.
+        pass
+    return found
+
+
 # ---- small things
+
+
+def _fill_standard_descriptors() -> None:
+    """Open `/dev/null` for each of stdin, stdout and stderr that is closed; else a file of ours would get its number.
+
+    Nothing can be written there, so an answer for a closed stdout fails, and the exit code refuses.
+    """
+    for descriptor in (0, 1, 2):
+        try:
+            posix.fstat(descriptor)
+        except OSError:
+            posix.open("/dev/null", posix.O_RDONLY)
 
 
 def _payload(limit: int) -> bytes:

@@ -92,7 +92,7 @@ def write_plugin(bridge: Bridge, path: str | None = None, fixed: dict[str, str] 
     if _content(path) != text:
         with refusing("write", path):
             os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        write_atomically(path, text)
+        write_atomically(path, text, durable=True)
     return path
 
 

@@ -27,6 +27,11 @@ START = 10.0
 """Seconds in which a server must start."""
 MARGIN = 10
 """Seconds by which the client ends before the agent's deadline, after which the agent would let some calls through."""
+_FIRST = "(__import__('atexit').register(__import__('posix')._exit, 2))\n"
+"""The first line of the generated file: the end of the process without an answer, as after a cut file, is a refusal.
+
+Without its last character, the line is an error of syntax.
+"""
 _MODULES = ("_socket", "_sha2" if sys.version_info >= (3, 12) else "_sha256")
 """The C modules of the client that are files in many builds of Python, in the order in which it imports them."""
 if TYPE_CHECKING:
@@ -81,7 +86,7 @@ def stub_text(config: ClientConfig) -> str:
 
     agent = config["agent"]
     head = (
-        f"# {agent} runs this file at its events.  It is of agent-hooks {__version__}.\n"
+        f"{_FIRST}# {agent} runs this file at its events.  It is of agent-hooks {__version__}.\n"
         f"# To update it: agent-hooks install {agent}\n"
         f"# To do without: agent-hooks uninstall {agent}, or remove the entries with this file from its settings.\n\n"
     )
@@ -118,11 +123,11 @@ def write_stub(bridge: Bridge, fixed: dict[str, str] | None = None) -> str:
     path = stub_path(bridge)
     text = stub_text(config_of(bridge, fixed=fixed or fixed_in(str(path))))
     kept = path.with_suffix(".pyc")
-    if not (path.is_file() and path.read_text() == text and kept.is_file()):
+    if not (path.is_file() and path.read_bytes() == text.encode() and kept.is_file()):
         with refusing("write", str(path)):
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_atomically(str(kept), bytecode_of(text.encode(), str(path)))
-        write_atomically(str(path), text.encode())
+        write_atomically(str(kept), bytecode_of(text.encode(), str(path)), durable=True)
+        write_atomically(str(path), text.encode(), durable=True)
     return str(path)
 
 

@@ -491,7 +491,7 @@ def test_install_keeps_what_is_there_in_its_order() -> None:
     assert CLAUDE.uninstall(installed) == settings
     gate = installed["hooks"]["PreToolUse"][0]["hooks"][0]
     assert gate["onFailure"] == "block"
-    assert gate["command"] == "/py PreToolUse || sh -c 'echo agent-hooks failed >&2; exit 2'"
+    assert gate["command"] == "/py PreToolUse || sh -c 'echo agent-hooks failed >&2; exit 2' || exit 2"
     assert gate["statusMessage"] == "agent_hooks: running your hooks"
     with pytest.raises(BridgeError, match="'hooks' must be an object of lists"):
         CLAUDE.install({"hooks": []}, ["/py"], [])

@@ -150,7 +150,7 @@ def test_entries_stand_in_the_own_file_of_the_person() -> None:
     (entry,) = installed["hooks"]["preToolUse"]
     assert installed["version"] == 1
     assert (entry["timeoutSec"], "matcher" in entry) == (600, False)
-    assert entry["bash"].endswith("preToolUse || sh -c 'echo agent-hooks failed >&2; exit 2'")
+    assert entry["bash"].endswith("preToolUse || sh -c 'echo agent-hooks failed >&2; exit 2' || exit 2")
 
 
 # ---- the entries of Claude Code, which Copilot CLI runs

@@ -98,7 +98,7 @@ def test_a_failure_of_the_command_denies() -> None:
     installed = CURSOR.install({}, ["agent-hooks", "bridge", "cursor"], ["preToolUse", "stop"])
     (gate,), (stop,) = installed["hooks"]["preToolUse"], installed["hooks"]["stop"]
     assert gate["failClosed"]
-    assert gate["command"].endswith("|| sh -c 'echo agent-hooks failed >&2; exit 2'")
+    assert gate["command"].endswith("|| sh -c 'echo agent-hooks failed >&2; exit 2' || exit 2")
     assert "failClosed" not in stop
     assert installed["version"] == 1
 

@@ -152,7 +152,7 @@ def test_an_entry_waits_as_long_as_hooks_may_take_and_tells_the_process() -> Non
     """Gemini's timeouts are milliseconds, and its own is a minute."""
     settings = GEMINI.install({}, ["/py", "x.py"], ["BeforeTool", "SessionStart"])
     [gate] = settings["hooks"]["BeforeTool"][0]["hooks"]
-    assert gate["command"] == f"{PROCESS}=$PPID /py x.py BeforeTool{OR_DENY}"
+    assert gate["command"] == f"test -s x.py && {PROCESS}=$PPID /py x.py BeforeTool{OR_DENY}"
     assert (gate["timeout"], gate["name"], gate["type"]) == (600_000, "agent_hooks", "command")
     [start] = settings["hooks"]["SessionStart"][0]["hooks"]
     assert start["command"] == f"{PROCESS}=$PPID /py x.py SessionStart || exit 0"

@@ -130,7 +130,7 @@ def test_a_failure_of_the_command_denies() -> None:
     """Qwen Code runs the tool after an exit code of 2 without a text on stderr."""
     installed = QWEN.install({}, ["agent-hooks", "bridge", "qwen-code"], ["PreToolUse", "Stop"])
     gate, stop = (installed["hooks"][event][0]["hooks"][0] for event in ("PreToolUse", "Stop"))
-    assert gate["command"].endswith("|| sh -c 'echo agent-hooks failed >&2; exit 2'")
+    assert gate["command"].endswith("|| sh -c 'echo agent-hooks failed >&2; exit 2' || exit 2")
     assert gate["timeout"] == 600
     assert stop["command"].endswith("Stop || exit 0")
     assert "timeout" not in stop

@@ -1,0 +1,133 @@
+"""A generated file that is cut, and an entry that starts with too little, let no call through."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agent_hooks.bridges import BRIDGES, open_bridge
+from other_agent import CALL, OtherAgent
+
+GATE = """
+def register(api):
+    api.on("tool_call", lambda event, ctx: {"block": True, "reason": "not this one"})
+"""
+SHELLS = [shell for shell in ("dash", "bash", "fish", "zsh") if shutil.which(shell)]
+
+
+class Entry:
+    """The installed entry of a gate that blocks each call: `entry(prefix, shell)` runs it once."""
+
+    def __init__(self, agent: OtherAgent) -> None:
+        self._agent = agent
+        agent.command.add_hook(GATE)
+        agent.command("install", "claude-code")
+        agent.write_stub()
+        self.settings = agent.command.project / ".claude" / "settings.local.json"
+        self.line = json.loads(self.settings.read_text())["hooks"]["PreToolUse"][0]["hooks"][0]["command"]
+
+    def __call__(self, prefix: str = "", shell: str = "sh") -> subprocess.CompletedProcess[str]:
+        """Run the line after `prefix` in a shell."""
+        return subprocess.run(
+            [shell, "-c", f"{prefix}{self.line}"],
+            input=json.dumps({**CALL, "session_id": "s"}),
+            capture_output=True,
+            text=True,
+            env=self._agent.environment,
+            cwd=self._agent.command.project,
+            timeout=60,
+            check=False,
+        )
+
+
+@pytest.fixture
+def entry(agent: OtherAgent) -> Entry:
+    """Return the installed entry."""
+    return Entry(agent)
+
+
+def denies(done: subprocess.CompletedProcess[str]) -> bool:
+    """Return whether the agent takes this end of an entry for a denial."""
+    if done.returncode == 2:
+        return bool(done.stderr)
+    return done.returncode == 0 and '"permissionDecision": "deny"' in done.stdout
+
+
+def test_a_cut_file_denies_wherever_it_is_cut(agent: OtherAgent, entry: Entry) -> None:
+    """A full disk or a power cut left a part of it, in the head, in the commented program, or nothing at all."""
+    path = Path(agent.stub)
+    path.with_suffix(".pyc").unlink()
+    whole = path.read_bytes()
+    assert "not this one" in entry().stdout
+    first = whole.index(b"\n") + 1
+    for size in (0, 1, 11, first - 2, first - 1, first, first + 20, len(whole) // 3, len(whole) // 2, len(whole) - 40):
+        path.write_bytes(whole[:size])
+        done = entry()
+        assert denies(done), (size, done)
+        assert "not this one" not in done.stdout
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_an_empty_file_denies_in_each_shell(shell: str, agent: OtherAgent, entry: Entry) -> None:
+    """Agents run the line in the shell of the user too."""
+    assert "not this one" in entry(shell=shell).stdout
+    Path(agent.stub).write_bytes(b"")
+    assert denies(entry(shell=shell))
+
+
+@pytest.mark.parametrize("closed", ["0<&-", "1>&-", "0<&- 1>&- 2>&-"])
+def test_closed_descriptors_deny_while_no_server_runs_and_while_one_runs(
+    closed: str, agent: OtherAgent, entry: Entry
+) -> None:
+    """No file that the client opens takes the number of stdout, where the answer would be lost."""
+    for _ in range(2):
+        done = entry(f"exec {closed}; ")
+        assert done.returncode == 2 or denies(done), done
+        # The agent cannot read a denial from a descriptor that is closed, but it gets the exit code.
+        assert done.returncode == 2 or "1>&-" not in closed
+    assert "not this one" in entry().stdout
+
+
+def test_any_limit_of_descriptors_denies(agent: OtherAgent, entry: Entry) -> None:
+    """Below some limit not even Python starts."""
+    for number in (3, 5, 7, 9):
+        done = entry(f"ulimit -n {number}; ")
+        assert denies(done), (number, done)
+
+
+@pytest.mark.parametrize("limit", ["-f 0", "-t 0", "-v 20000"])
+def test_other_limits_deny(limit: str, agent: OtherAgent, entry: Entry) -> None:
+    """The shell itself is within the limit too, so the line may end by a signal."""
+    done = entry(f"ulimit {limit}; ")
+    assert done.returncode < 0 or done.returncode > 128 or denies(done), done
+
+
+def test_after_the_package_was_removed_a_denial_names_the_lines_to_remove(agent: OtherAgent, entry: Entry) -> None:
+    """No command of ours is left that could remove them."""
+    gone = "/nowhere/agent_hooks/__main__.py"
+    agent.write_stub(run=["-I", gone], serve=["-I", gone])
+    done = entry()
+    reason = json.loads(done.stdout)["hookSpecificOutput"]["permissionDecisionReason"]
+    lines = entry.settings.read_text().splitlines()
+    (place,) = [number for number, line in enumerate(lines, 1) if " PreToolUse ||" in line]
+    assert f"{gone} is gone" in reason
+    assert f"{entry.settings}, lines " in reason
+    assert f" {place}," in reason or f" {place} " in reason or reason.endswith(f" {place}")
+
+
+def test_each_entry_of_each_agent_is_read_back(tmp_path: Path) -> None:
+    """The command is found in the line of an entry, whatever stands around it."""
+    for name in BRIDGES:
+        bridge = open_bridge(name)
+        if bridge.plugin:
+            continue
+        command = [sys.executable, "-I", "-S", f"/home/a b/.agent/bridges/agent-hooks-{name}.py"]
+        events = {row.name for row in bridge.describe()}
+        settings = bridge.install({}, command, events)
+        found = {entry.event: entry.command for entry in bridge.installed(settings)}
+        assert found == {event: (*command, event) for event in events}
