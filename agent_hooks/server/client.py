@@ -31,6 +31,11 @@ CHUNK = 1 << 16
 REASON = "@reason@"
 # The word in place of an event with which a plugin asks for the path of the server's socket.
 PLACE = "--place"
+# The name in the agent home of the key by which clients know their server, and the number of its bytes.
+KEY = "server.key"
+KEY_SIZE = 32
+# The beginning of a request whose answer the server signs.
+NONCE = '[{"nonce": "'
 # The variable that tells a process that it judges an event because no server can be started.
 ALONE = b"AGENT_HOOKS_ALONE"
 _ENDED = "the server ended while it judged this: agent-hooks serve --log"
@@ -86,10 +91,13 @@ def ask(config: "ClientConfig", event: str, payload: bytes, deadline: float) -> 
 def _by_server(config: "ClientConfig", event: str, payload: bytes, deadline: float) -> "tuple[bytes, int] | None":
     """Return the answer of a server of this version; `None` if there is none and none can be started."""
     try:
-        _, server = _server(config, deadline)
+        path, server = _server(config, deadline)
         if server is None:
             return None
-        server.sendall(_request(config, event, payload))
+        # The server has made the key, at the latest at its start.
+        key = key_in(config["home"])
+        request = _request(config, event, payload)
+        server.sendall(request)
         received = _line(server, b"")
         hello, newline, received = received.partition(b"\n")
     except TimeoutError:
@@ -102,13 +110,16 @@ def _by_server(config: "ClientConfig", event: str, payload: bytes, deadline: flo
         return None
     try:
         server.settimeout(max(deadline - time.monotonic(), 0.001))
-        return _answer(_line(server, received))
+        signed, _, answer = _line(server, received).partition(b" ")
     except TimeoutError:
         raise _FailedError("the server did not answer in time: agent-hooks serve --log") from None
     except OSError:
         raise _FailedError(_ENDED) from None
     finally:
         server.close()
+    if signed != signature(key, digest_of(request), answer):
+        raise _FailedError(f"another program answers in the server's place: find it, and remove {path}.socket")
+    return _answer(answer)
 
 
 def _server(config: "ClientConfig", deadline: float) -> "tuple[str, _socket.socket | None]":
@@ -145,7 +156,9 @@ def _request(config: "ClientConfig", event: str, payload: bytes) -> bytes:
     """
     values = [(name, posix.environ.get(name.encode())) for name in config["environment"]]
     given = ", ".join([f"{_quoted(name)}: {_quoted(_text(value))}" for name, value in values if value is not None])
-    head = f'{config["request"]}{_quoted(event)}, "environment": {{{given}}}}}, '
+    nonce = f'{NONCE}{posix.urandom(16).hex()}", '
+    # The beginning of the configured request is that of the array and of its object.
+    head = f'{nonce}{config["request"][2:]}{_quoted(event)}, "environment": {{{given}}}}}, '
     return head.encode() + payload.replace(b"\n", b"\r") + b"]\n"
 
 
@@ -234,6 +247,41 @@ def is_private(path: str) -> bool:
     except OSError:
         return False
     return state.st_mode & 0o170077 == 0o040000 and state.st_uid == posix.getuid()
+
+
+def key_in(home: str) -> bytes:
+    """Return the key by which the servers of an agent home sign their answers.
+
+    Raises `OSError` if there is none, or if it is not a private file of this user.
+    """
+    file = posix.open(_bytes(f"{home}/{KEY}"), posix.O_RDONLY | posix.O_NOFOLLOW | posix.O_NONBLOCK)
+    try:
+        state = posix.fstat(file)
+        key = posix.read(file, KEY_SIZE + 1)
+    finally:
+        posix.close(file)
+    if state.st_mode & 0o170077 != 0o100000 or state.st_uid != posix.getuid() or len(key) != KEY_SIZE:
+        raise OSError(
+            f"{home}/{KEY} is not a private file with a key: remove it, and the next server makes another one"
+        )
+    return key
+
+
+def digest_of(request: bytes) -> bytes:
+    """Return the SHA-256 of a request without the end of its line."""
+    digest: bytes = sha256(request.removesuffix(b"\n")).digest()
+    return digest
+
+
+def signature(key: bytes, request: bytes, answer: bytes) -> bytes:
+    """Return the HMAC-SHA-256 of the digest of a request, which holds the nonce, and its answer, in hexadecimal digits.
+
+    It is written out here, because the import of `hmac` takes longer than the rest of the client.
+    """
+    block = key.ljust(64, b"\0")
+    inner = sha256(bytes([each ^ 0x36 for each in block]) + request + answer).digest()
+    digits: str = sha256(bytes([each ^ 0x5C for each in block]) + inner).hexdigest()
+    return digits.encode()
 
 
 def _start(config: "ClientConfig", path: str, project: bytes, deadline: float) -> "_socket.socket | None":
@@ -338,7 +386,7 @@ def _fix_environment(config: "ClientConfig") -> None:
 
 
 def _removed(config: "ClientConfig") -> str:
-    """Return a text with the lines of the settings to remove by hand, if the package is gone; else an empty text."""
+    """Return a text with the lines of the settings to remove by hand if the package is gone, else an empty text."""
     main = config["serve"][-1]
     try:
         if main.endswith("/__main__.py"):
@@ -373,7 +421,7 @@ def _entries(config: "ClientConfig") -> str:
 
 
 def _fill_standard_descriptors() -> None:
-    """Open `/dev/null` for each of stdin, stdout and stderr that is closed; else a file of ours would get its number.
+    """Open `/dev/null` for each of stdin, stdout and stderr that is closed, so that no other file gets its number.
 
     Nothing can be written there, so an answer for a closed stdout fails, and the exit code refuses.
     """

@@ -6,11 +6,30 @@ import os
 import socket
 from contextlib import suppress
 
+from agent_hooks.server.client import KEY, KEY_SIZE, key_in
+from agent_hooks.settings import agent_home
+from agent_hooks.storage.files import create_atomically
+
 _BACKLOG = 100
 """The number of clients that wait to be accepted."""
 
 Identity = tuple[int, int] | None
 """The inode of a file and the time of its last change, because an inode is used again; `None` if there is no file."""
+
+
+def server_key() -> bytes:
+    """Return the key by which clients know the servers of this agent home; make it if there is none.
+
+    Raises `OSError` and `StorageError`.
+    """
+    home = agent_home()
+    with suppress(FileNotFoundError):
+        return key_in(home)
+    os.makedirs(home, exist_ok=True)
+    # Another server may make it at the same time.
+    with suppress(FileExistsError):
+        create_atomically(os.path.join(home, KEY), os.urandom(KEY_SIZE), secret=True, durable=True)
+    return key_in(home)
 
 
 class ServerFiles:

@@ -1,14 +1,16 @@
 """The requests of the server's protocol: one JSON array a line, which holds the request and a payload.
 
-    → [{"agent_hooks": "0.1.0", "protocol": 2, "do": "answer", "agent": "claude-code", "event": "…",
+    → [{"nonce": "…", "agent_hooks": "0.1.0", "protocol": 3, "do": "answer", "agent": "claude-code", "event": "…",
         "environment": {…}}, {…}]
-    ← {"agent_hooks": "0.1.0", "protocol": 2}
-    ← [0, {…}]
+    ← {"agent_hooks": "0.1.0", "protocol": 3}
+    ← SIGNATURE [0, {…}]
     → [{…, "do": "tell", "agent": "claude-code", "event": "…"}, {…}]
     → [{"do": "status"}, null]
     ← {"pid": …, "project": "…", …}
 
-The server's first line is its version.  The answer to an event is the exit code and the JSON object to print.  `tell` is
+The server's first line is its version.  The answer to an event is the exit code and the JSON object to print.  A request
+that begins with a nonce gets a signed answer: the HMAC-SHA-256 of the request's digest and the answer, by the key in the
+agent home.  So a client knows its server, sends no secret, and needs no further round trip.  `tell` is
 an event that was posted by HTTP, see `http`.  `status`, `stop` and `look`, which refreshes the ports, are answered with
 the server's status.
 """

@@ -21,8 +21,9 @@ from agent_hooks.concurrency.deadlines import in_asyncio_task
 from agent_hooks.concurrency.numbers import high, high_numbers
 from agent_hooks.concurrency.stepping import first_step, rest_of
 from agent_hooks.errors import AgentHooksError, describe, log
+from agent_hooks.server.client import NONCE, digest_of, signature
 from agent_hooks.server.events import Events
-from agent_hooks.server.files import ServerFiles
+from agent_hooks.server.files import ServerFiles, server_key
 from agent_hooks.server.garbage import free_ended
 from agent_hooks.server.lines import Connection, LineServer
 from agent_hooks.server.log_file import reopen_if_removed, shorten
@@ -45,6 +46,8 @@ _GRACE = 3.0
 """Seconds that hooks have to end with the server."""
 _LONGEST = LIMIT + 65536
 """The length of the longest line, in bytes."""
+_SIGNED = NONCE.encode()
+Sign = Callable[[bytes], bytes]
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -59,6 +62,7 @@ class Server:
         self._started = time.time()
         self._maintained = monotonic()
         self._files = ServerFiles(path)
+        self._key = b""
         self._tasks = Tasks()
         self._sessions = Sessions(find_hooks, self._tasks)
         self._events = Events(self._sessions)
@@ -175,6 +179,7 @@ class Server:
             asyncio.get_running_loop().add_signal_handler(number, self.stop)
 
     def _listen(self) -> None:
+        self._key = server_key()
         listener = self._files.listen()
         self._lines = LineServer(listener, self._respond, greeting=HELLO.encode(), longest=_LONGEST)
         self._ports = Ports(self._lines, self.project)
@@ -226,6 +231,7 @@ class Server:
 
     def _respond(self, connection: Connection, line: bytes) -> bytes | None:
         """Return the answer to a line; `None` if it needs an event loop, in which the answer then comes later."""
+        sign = self._signer(line)
         answering = self.handle(line, lambda: self._is_wanted(connection))
         try:
             # In a task, the answer to the previous line has just come.  This line gets a task of its own, because it may
@@ -234,17 +240,24 @@ class Server:
         # A bug of ours.  This client gets it as an error, by which a gate is refused.  The others are still served.
         except Exception as exc:
             log().exception("failed at a line")
-            return error_line(describe(exc))
+            return sign(error_line(describe(exc)))
         if done is None:
-            failed = partial(self._answer_failed, connection)
-            self._tasks.later(self._answer_later, connection, answering, failed=failed)
-        return done and done[0]
+            failed = partial(self._answer_failed, connection, sign)
+            self._tasks.later(self._answer_later, connection, answering, sign, failed=failed)
+        return done and sign(done[0])
+
+    def _signer(self, line: bytes) -> Sign:
+        """Return the function that signs the answer to a line, if its client asks for a signature."""
+        if not line.startswith(_SIGNED):
+            return bytes
+        digest = digest_of(line)
+        return lambda answer: signature(self._key, digest, answer) + b" " + answer
 
     def _is_wanted(self, connection: Connection) -> bool:
         """Return whether a client waits for its answer; a server that ends lets it wait no longer."""
         return not connection.closed and not self._tasks.ended
 
-    async def _answer_later(self, connection: Connection, answering: Coroutine[Any, Any, bytes]) -> None:
+    async def _answer_later(self, connection: Connection, answering: Coroutine[Any, Any, bytes], sign: Sign) -> None:
         """Answer a line in a task, which is cancelled if the client goes."""
         import asyncio
 
@@ -254,15 +267,15 @@ class Server:
         if connection.closed:
             task.cancel()
         try:
-            connection.answer(await rest_of(answering))
+            connection.answer(sign(await rest_of(answering)))
         # The client has gone, or code of a hook has left the process in a state in which no answer can be made.
         except BaseException as exc:
             raise AgentHooksError(failure_text(exc)) from exc
 
-    def _answer_failed(self, connection: Connection, exc: BaseException) -> None:
+    def _answer_failed(self, connection: Connection, sign: Sign, exc: BaseException) -> None:
         """Answer a client whose task has failed, after the state of the process was restored; it refuses a gate."""
         if self._is_wanted(connection):
-            connection.answer(error_line(describe(exc)))
+            connection.answer(sign(error_line(describe(exc))))
 
     async def handle(self, line: bytes, is_wanted: Callable[[], bool] = lambda: True) -> bytes:
         """Return the answer to a line, as a line; `is_wanted` tells whether the client still waits."""

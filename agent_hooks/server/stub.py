@@ -16,7 +16,7 @@ from agent_hooks.installs.generated import stub_path
 from agent_hooks.server import client
 from agent_hooks.settings import agent_home
 
-PROTOCOL = 2
+PROTOCOL = 3
 HELLO = f'{{"agent_hooks": "{__version__}", "protocol": {PROTOCOL}}}\n'
 """The first line of a server."""
 LIMIT = 32 * 1024 * 1024

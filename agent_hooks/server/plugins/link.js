@@ -4,7 +4,7 @@
 // of one agent.  The link finds the server by the name of its socket.  If no server is there, the installed Python client
 // starts one, as it does for agents that run a command.  A gate without an answer is refused, with the reason.
 import { spawn } from "node:child_process";
-import { createHash } from "node:crypto";
+import { createHash, createHmac, randomBytes } from "node:crypto";
 import { lstatSync, readFileSync, realpathSync, renameSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { fileURLToPath } from "node:url";
@@ -48,6 +48,19 @@ const isPrivate = (path) => {
     return false;
   }
 };
+
+// Returns the key by which the server signs its answers; client.py checks the same.
+const key = () => {
+  const path = `${KNOWN.home}/server.key`;
+  const state = lstatSync(path);
+  const found = state.isFile() && (state.mode & 0o77) === 0 && state.uid === process.getuid() ? readFileSync(path) : "";
+  if (found.length !== 32) throw new Unjudged(`${path} is not a private file with a key: remove it`);
+  return found;
+};
+
+// Returns the signature of an answer, a line with its end, to a request without the end of its line.
+const signature = (secret, request, answer) =>
+  createHmac("sha256", secret).update(createHash("sha256").update(request).digest()).update(answer).digest("hex");
 
 // ---- one event
 
@@ -147,12 +160,20 @@ const judged = async (hook, project, payload, { attended, signal }) => {
     AGENT_HOOKS_PID: String(process.pid),
     AGENT_HOOKS_ATTENDED: attended ? "1" : "0",
   };
-  const line = `${KNOWN.request}${JSON.stringify(hook)}, "environment": ${JSON.stringify(variables)}}, ${text}]\n`;
+  const nonce = randomBytes(16).toString("hex");
+  const head = `[{"nonce": "${nonce}", ${KNOWN.request.slice(2)}${JSON.stringify(hook)}`;
+  const request = `${head}, "environment": ${JSON.stringify(variables)}}, ${text}]`;
   const isGate = KNOWN.gates.includes(hook);
   let path = isPrivate(directory()) ? `${place(project)}.socket` : await started(project, variables);
   for (let tries = 0; ; tries++) {
     try {
-      return operations(await answered(path, line, seconds, signal));
+      const secret = key();
+      const line = await answered(path, `${request}\n`, seconds, signal);
+      const answer = line.slice(line.indexOf(" ") + 1);
+      if (line !== `${signature(secret, request, answer)} ${answer}`) {
+        throw new Unjudged(`another program answers in the server's place: find it, and remove ${path}`, true);
+      }
+      return operations(answer);
     } catch (error) {
       // Hooks that ran once must not run again for a gate.  A result is judged again, because it may hold a secret.
       if (tries > 0 || signal?.aborted || (error.sent && isGate)) throw error;

@@ -1,0 +1,174 @@
+"""A client believes no program but its server: each answer has a signature for this one request."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent_hooks.server import client
+from agent_hooks.server.control import place_of
+from agent_hooks.server.files import server_key
+from agent_hooks.server.stub import HELLO
+from other_agent import OtherAgent
+from server.test_plugin_link import Plugged, reason_of
+
+GATE = """
+def register(api):
+    @api.on("tool_call")
+    def judge(event, ctx):
+        if event.input["command"] == "forbidden":
+            return {"block": True, "reason": "not this one"}
+"""
+FORBIDDEN = {"tool_input": {"command": "forbidden"}}
+
+
+@pytest.fixture
+def gated(agent: OtherAgent) -> OtherAgent:
+    """Return an agent with a gate and a server."""
+    agent.command.add_hook(GATE)
+    assert agent() == {}
+    return agent
+
+
+def socket_of(project: Path) -> Path:
+    """Return the path of the socket of a project's server."""
+    return Path(f"{place_of(str(project))}.socket")
+
+
+@contextmanager
+def impostor(path: Path, answer: Callable[[bytes], bytes]) -> Iterator[None]:
+    """Put a listener in the place of a socket, which greets as a server does, and answers each line with `answer`."""
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(f"{path}.z")
+        listener.listen()
+        Path(f"{path}.z").rename(path)
+        thread = threading.Thread(target=_serve, args=(listener, answer), daemon=True)
+        thread.start()
+        yield
+        path.unlink(missing_ok=True)
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join(10)
+
+
+def _serve(listener: socket.socket, answer: Callable[[bytes], bytes]) -> None:
+    while True:
+        try:
+            connection, _ = listener.accept()
+        except OSError:
+            return
+        with connection, connection.makefile("rwb") as lines:
+            lines.write(HELLO.encode())
+            lines.flush()
+            if line := lines.readline():
+                lines.write(answer(line))
+                lines.flush()
+
+
+def reason(answer: Any) -> str:
+    """Return the reason of a denial."""
+    found = answer["hookSpecificOutput"]
+    assert found["permissionDecision"] == "deny", found
+    return str(found["permissionDecisionReason"])
+
+
+def test_a_listener_without_the_key_is_not_believed(gated: OtherAgent) -> None:
+    """It greets as the server does, and lets all calls through."""
+    path = socket_of(gated.command.project)
+    for lie in (b"[0, {}]\n", b"0" * 64 + b" [0, {}]\n", b'{"error": "no"}\n', b" [0, {}]\n"):
+        with impostor(path, lambda line, lie=lie: lie):  # type: ignore[misc]  # the default is no argument of callers
+            said = reason(gated(**FORBIDDEN))
+            assert "another program answers" in said
+            assert f"remove {path}" in said
+
+
+def test_a_listener_that_relays_changes_neither_request_nor_answer(gated: OtherAgent) -> None:
+    """The real server signs for the request that it got, and for the answer that it gave."""
+    path = socket_of(gated.command.project)
+    real = path.with_suffix(".real")
+    path.rename(real)
+
+    def relayed(line: bytes) -> bytes:
+        with socket.socket(socket.AF_UNIX) as server:
+            server.connect(str(real))
+            server.sendall(line)
+            with server.makefile("rb") as lines:
+                assert lines.readline() == HELLO.encode()
+                return lines.readline()
+
+    with impostor(path, relayed):
+        assert gated() == {}
+        assert reason(gated(**FORBIDDEN)).startswith("not this one")
+    with impostor(path, lambda line: relayed(line.replace(b"forbidden", b"ls"))):
+        assert "another program" in reason(gated(**FORBIDDEN))
+    with impostor(path, lambda line: relayed(line).partition(b" ")[0] + b" [0, {}]\n"):
+        assert "another program" in reason(gated(**FORBIDDEN))
+    kept: list[bytes] = []
+    with impostor(path, lambda line: kept.append(relayed(line)) or kept[0]):  # type: ignore[func-returns-value]
+        assert gated() == {}
+        # The answer to the same request, some moments ago.
+        assert "another program" in reason(gated())
+    real.rename(path)
+
+
+@pytest.mark.parametrize("damage", ["missing", "readable", "short", "link", "fifo", "directory"])
+def test_without_a_good_key_no_server_is_asked(damage: str, gated: OtherAgent, home: Path) -> None:
+    """A process of its own judges the call; only the next server makes another key."""
+    key = home / ".agent" / client.KEY
+    text = key.read_bytes()
+    assert len(text) == client.KEY_SIZE
+    assert key.stat().st_mode & 0o777 == 0o600
+    if damage == "readable":
+        key.chmod(0o644)
+    elif damage == "short":
+        key.write_bytes(text[1:])
+    else:
+        key.unlink()
+    if damage == "link":
+        (home / "theirs").write_bytes(text)
+        (home / "theirs").chmod(0o600)
+        key.symlink_to(home / "theirs")
+    elif damage == "fifo":
+        os.mkfifo(key, 0o600)
+    elif damage == "directory":
+        key.mkdir()
+    server = gated.server()
+    assert reason(gated(**FORBIDDEN)).startswith("not this one")
+    assert server is not None
+    assert gated.server() == {**server, "seconds": (gated.server() or {})["seconds"]}
+
+
+def test_servers_that_start_at_once_have_one_key(home: Path) -> None:
+    """The first one makes it."""
+    found: list[bytes] = []
+    threads = [threading.Thread(target=lambda: found.append(server_key())) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert len(set(found)) == 1
+    assert len(found) == 8
+
+
+def test_a_plugin_believes_its_server_only(command: Any) -> None:
+    """pi, OpenCode and OpenClaw have the same link."""
+    command.add_hook(GATE)
+    with Plugged(command) as plugged:
+        assert "value" not in plugged.bash("ls")
+        path = socket_of(command.project)
+        with impostor(path, lambda line: b"[0, {}]\n"):
+            assert "another program answers" in reason_of(plugged.bash("forbidden"))
+
+
+def test_no_agent_reads_or_replaces_the_key(command: Any, home: Path) -> None:
+    """Neither by a file tool nor by a command."""
+    key = home / ".agent" / client.KEY
+    for line in (f"cat {key}", f"cp {key} /tmp/a", f"mv {key} a", f"echo x > {key}", f"rm {key}"):
+        done = command("guard", "explain", line, code=None)
+        assert "record" in done.stdout or "decides which calls are allowed" in done.stdout, (line, done.stdout)
