@@ -124,9 +124,9 @@ class _Answering:
 
 
 def _read_stdin() -> bytes | None:
-    """Return the bytes on stdin, `None` if they are too many; read to the end, so that the writer sees no closed pipe."""
+    """Return the bytes on stdin, `None` if they are too many; then, some more are read for the writer."""
     data, size = bytearray(), 0
-    while sys.stdin is not None and (chunk := sys.stdin.buffer.read(_CHUNK)):
+    while sys.stdin is not None and size <= 2 * LIMIT and (chunk := sys.stdin.buffer.read(_CHUNK)):
         size += len(chunk)
         if size <= LIMIT:
             data += chunk

@@ -57,7 +57,13 @@ def run(config: "ClientConfig") -> None:
     code = 0
     try:
         _fill_standard_descriptors()
-        answer, code = ask(config, event, _payload(config["limit"]), time.monotonic() + limit)
+        deadline = time.monotonic() + limit
+        # The agent may never end the payload.
+        _signal.signal(_signal.SIGALRM, _end_reading)
+        _signal.setitimer(_signal.ITIMER_REAL, limit)
+        payload = _payload(config["limit"])
+        _signal.setitimer(_signal.ITIMER_REAL, 0)
+        answer, code = ask(config, event, payload, deadline)
     except BaseException as exc:
         why = str(exc) if isinstance(exc, _FailedError) else f"{type(exc).__name__}: {exc}"
         # A path may hold half of a surrogate pair.  Some agents cannot read such an answer, and run the tool.
@@ -433,15 +439,22 @@ def _fill_standard_descriptors() -> None:
 
 
 def _payload(limit: int) -> bytes:
-    """Return the payload from stdin, which is read to its end, so that the agent's write does not fail."""
+    """Return the payload from stdin.
+
+    A larger one is read up to twice the limit, so that the agent's write does not fail.  One that never ends is refused.
+    """
     parts, size = [], 0
-    while data := posix.read(0, CHUNK):
+    while size <= 2 * limit and (data := posix.read(0, CHUNK)):
         size += len(data)
         if size <= limit:
             parts.append(data)
     if size > limit:
         raise _FailedError(f"the payload is larger than {limit >> 20} MiB")
     return b"".join(parts)
+
+
+def _end_reading(number: int, frame: object) -> None:
+    raise _FailedError("the payload has no end")
 
 
 def _line(server: _socket.socket, received: bytes) -> bytes:

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from agent_hooks.bridges import BRIDGES, open_bridge
-from other_agent import CALL, OtherAgent
+from agent_hooks.bridges.base.payloads import BridgeError
+from agent_hooks.server.stub import config_of
+from other_agent import BRIDGE, CALL, OtherAgent
 
 GATE = """
 def register(api):
@@ -31,10 +33,10 @@ class Entry:
         self.settings = agent.command.project / ".claude" / "settings.local.json"
         self.line = json.loads(self.settings.read_text())["hooks"]["PreToolUse"][0]["hooks"][0]["command"]
 
-    def __call__(self, prefix: str = "", shell: str = "sh") -> subprocess.CompletedProcess[str]:
-        """Run the line after `prefix` in a shell."""
+    def __call__(self, prefix: str = "", shell: str = "sh", end: str = "") -> subprocess.CompletedProcess[str]:
+        """Run the line between `prefix` and `end` in a shell."""
         return subprocess.run(
-            [shell, "-c", f"{prefix}{self.line}"],
+            [shell, "-c", f"{prefix}{self.line}{end}"],
             input=json.dumps({**CALL, "session_id": "s"}),
             capture_output=True,
             text=True,
@@ -108,7 +110,7 @@ def test_other_limits_deny(limit: str, agent: OtherAgent, entry: Entry) -> None:
 
 
 def test_after_the_package_was_removed_a_denial_names_the_lines_to_remove(agent: OtherAgent, entry: Entry) -> None:
-    """No command of ours is left that could remove them."""
+    """The command that could remove them is gone too."""
     gone = "/nowhere/agent_hooks/__main__.py"
     agent.write_stub(run=["-I", gone], serve=["-I", gone])
     done = entry()
@@ -121,7 +123,7 @@ def test_after_the_package_was_removed_a_denial_names_the_lines_to_remove(agent:
 
 
 def test_each_entry_of_each_agent_is_read_back(tmp_path: Path) -> None:
-    """The command is found in the line of an entry, whatever stands around it."""
+    """The command is found in the line of an entry, whatever surrounds it."""
     for name in BRIDGES:
         bridge = open_bridge(name)
         if bridge.plugin:
@@ -131,3 +133,27 @@ def test_each_entry_of_each_agent_is_read_back(tmp_path: Path) -> None:
         settings = bridge.install({}, command, events)
         found = {entry.event: entry.command for entry in bridge.installed(settings)}
         assert found == {event: (*command, event) for event in events}
+
+
+def test_a_payload_that_never_ends_is_refused(agent: OtherAgent, entry: Entry) -> None:
+    """Neither one with more and more data, nor one that is never closed."""
+    assert "larger than 32 MiB" in entry("yes | { ", end="; }").stdout
+    events = {"": (1.0, ""), "PreToolUse": (1.0, config_of(BRIDGE)["events"]["PreToolUse"][1])}
+    agent.write_stub(events=events)
+    assert "the payload has no end" in entry("sleep 20 | { ", end="; }").stdout
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"cwd": "/x" * 20_000}, "working directory has 40000 characters"),
+        ({"session_id": "s" * 100_000}, "session id has 100000 characters"),
+        ({"tool_use_id": "i" * 100_000}, "call id has 100000 characters"),
+        ({"tool_name": ""}, "the call names no tool"),
+        ({"tool_name": " "}, "the call names no tool"),
+    ],
+)
+def test_a_name_that_cannot_be_one_is_refused_by_each_bridge(fields: dict[str, str], text: str) -> None:
+    """A directory with thousands of parts would hold up the events of all sessions."""
+    with pytest.raises(BridgeError, match=text):
+        BRIDGE.decode_as("PreToolUse", {**CALL, "session_id": "s", **fields})

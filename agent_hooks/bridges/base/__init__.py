@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
 
-from agent_hooks.bridges.base.happenings import Happening, Part
+from agent_hooks.bridges.base.happenings import Call, CallEnded, Happening, Part
 from agent_hooks.bridges.base.installation import Address, EventRow, Facts, Hindrance, Installed
 from agent_hooks.bridges.base.payloads import BridgeError
 from agent_hooks.bridges.base.powers import Power
@@ -23,6 +23,9 @@ from agent_hooks.bridges.base.words import ToolWords
 from agent_hooks.errors import shown
 
 __all__ = ["Bridge", "ToolWords", "Verdict"]
+
+_LONGEST = 4096
+"""The number of characters in the longest id or directory; Linux takes no longer path."""
 
 
 class Bridge(ABC):
@@ -117,6 +120,7 @@ class Bridge(ABC):
         agent waits for a gate's answer, and takes any other answer for an approval.
         """
         happening = self.decode(payload, event_name)
+        _check_names(happening)
         if happening.name != event_name and self.row(event_name).gate:
             raise BridgeError(f"the agent asks about {event_name}, but the payload is that of {shown(happening.name)}")
         return happening
@@ -220,3 +224,15 @@ class Bridge(ABC):
     def is_attended(self, environment: Mapping[str, str]) -> bool:
         """Return whether a person is at the agent to answer a question."""
         return True
+
+
+def _check_names(happening: Happening) -> None:
+    """Raise `BridgeError` for a directory or an id that is too long to be one, and for a call without a tool's name."""
+    named = {"session id": happening.session_id, "working directory": happening.cwd, "agent id": happening.agent_id}
+    if isinstance(happening, Call):
+        named["call id"] = happening.tool_call_id
+        if not happening.native_name.strip() and not isinstance(happening, CallEnded):
+            raise BridgeError("the call names no tool")
+    for what, text in named.items():
+        if text is not None and len(text) > _LONGEST:
+            raise BridgeError(f"the {what} has {len(text)} characters, more than {_LONGEST}")
