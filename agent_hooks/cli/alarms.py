@@ -32,7 +32,4 @@ def clear_alarms() -> list[str]:
 def sentence(alarm: Alarm) -> str:
     """Return the facts of an alarm as one sentence."""
     at = datetime.fromtimestamp(alarm.at).astimezone().isoformat(" ", "seconds")
-    return harmless(
-        f"session {alarm.session} of {alarm.agent} in {alarm.project} is stopped: "
-        f"at {at}, {alarm.tool} ran without having been judged"
-    )
+    return harmless(f"session {alarm.session} of {alarm.agent} in {alarm.project} is stopped: at {at}, {alarm.sign}")

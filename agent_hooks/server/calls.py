@@ -186,6 +186,10 @@ class Calls:
 
     # ---- for the other modules
 
+    def raise_alarm(self, reason: str) -> None:
+        """Stop the session until a person lifts the alarm."""
+        self._tripwire.raise_alarm(reason)
+
     def is_news(self, warning: str) -> bool:
         """Return whether the person has not had a warning in this session; from now on it counts as told."""
         return self._memory.is_news(warning)

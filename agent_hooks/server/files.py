@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import socket
 from contextlib import suppress
+from time import monotonic
 
-from agent_hooks.server.client import KEY, KEY_SIZE, key_in
+from agent_hooks.server.client import KEY, KEY_SIZE, NONCE, digest_of, key_in, signature
 from agent_hooks.settings import agent_home
 from agent_hooks.storage.files import create_atomically
 
@@ -30,6 +31,20 @@ def server_key() -> bytes:
     with suppress(FileExistsError):
         create_atomically(os.path.join(home, KEY), os.urandom(KEY_SIZE), secret=True, durable=True)
     return key_in(home)
+
+
+def is_server(path: str, key: bytes) -> bool:
+    """Return whether a server with this key answers at a socket, within a second."""
+    request = f'{NONCE}{os.urandom(16).hex()}", "do": "status"}}, null]\n'.encode()
+    received, until = b"", monotonic() + 1
+    with suppress(OSError), socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(1)
+        connection.connect(path)
+        connection.sendall(request)
+        while received.count(b"\n") < 2 and monotonic() < until and (data := connection.recv(65536)):
+            received += data
+    signed, _, answer = received.partition(b"\n")[2].partition(b" ")
+    return signed == signature(key, digest_of(request), answer)
 
 
 class ServerFiles:
@@ -64,6 +79,10 @@ class ServerFiles:
     def is_published(self) -> bool:
         """Return whether clients still find this server's socket."""
         return self._socket is not None and _identity(f"{self.path}.socket") == self._socket
+
+    def is_replaced(self) -> bool:
+        """Return whether another file has the name of this server's socket."""
+        return not self.is_published() and os.path.lexists(f"{self.path}.socket")
 
     def unpublish(self) -> None:
         """Remove the socket's name, so that the next event starts another server."""

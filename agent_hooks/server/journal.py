@@ -33,10 +33,10 @@ _LONGEST = 30 * 86400.0
 
 
 class Alarm(Struct, frozen=True):
-    """A call that ran without having been judged.
+    """A call that ran without having been judged, or another sign that a gate was passed by.
 
     `agent`: the other agent; `session`: its session; `project`: the directory of the session; `tool`: the tool, in the
-    agent's words; `at`: seconds since 1970.
+    agent's words; `at`: seconds since 1970; `reason`: the other sign, as a sentence part.
     """
 
     agent: str
@@ -44,6 +44,12 @@ class Alarm(Struct, frozen=True):
     project: str
     tool: str
     at: float
+    reason: str = ""
+
+    @property
+    def sign(self) -> str:
+        """The event that raised the alarm, as a sentence part."""
+        return self.reason or f"{self.tool} ran without having been judged"
 
 
 class Journal:

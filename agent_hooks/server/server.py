@@ -23,7 +23,7 @@ from agent_hooks.concurrency.stepping import first_step, rest_of
 from agent_hooks.errors import AgentHooksError, describe, log
 from agent_hooks.server.client import NONCE, digest_of, signature
 from agent_hooks.server.events import Events
-from agent_hooks.server.files import ServerFiles, server_key
+from agent_hooks.server.files import ServerFiles, is_server, server_key
 from agent_hooks.server.garbage import free_ended
 from agent_hooks.server.lines import Connection, LineServer
 from agent_hooks.server.log_file import reopen_if_removed, shorten
@@ -223,9 +223,19 @@ class Server:
         self._ports.refresh()
         self._sessions.end_abandoned(self._idle)
         free_ended()
+        if self._files.is_replaced() and not is_server(f"{self.path}.socket", self._key):
+            self._take_back()
         is_idle = now - self._sessions.idle_since() >= self._idle
         if is_idle or not self._files.is_published() or not os.path.isdir(self.project):
             self.stop()
+
+    def _take_back(self) -> None:
+        """Raise the alarm, and serve under the name of the socket again, which another program has taken."""
+        reason = f"another program took the place of {self.path}.socket"
+        log().error("%s", reason)
+        self._sessions.raise_alarm(reason)
+        self._lines.listen(self._files.listen(), Connection)
+        self._files.publish()
 
     # ---- answers
 

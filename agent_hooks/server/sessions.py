@@ -64,6 +64,12 @@ class Sessions:
             key = next(iter(self._all))
             self._end(self._all.pop(key))
 
+    def raise_alarm(self, reason: str) -> None:
+        """Stop all sessions that have calls here, until a person lifts the alarm."""
+        for session in self._all.values():
+            if session.calls is not None:
+                session.calls.raise_alarm(reason)
+
     def environment(self, bridge: Bridge, happening: Happening) -> Mapping[str, str] | None:
         """Return the last known environment of a happening's session, or `None` for an unknown session."""
         happening = self._parents.resolve(bridge.name, happening)

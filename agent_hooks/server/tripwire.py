@@ -54,6 +54,11 @@ class Tripwire:
         alarm = self._memory.alarm()
         return None if alarm is None else _block(alarm)
 
+    def raise_alarm(self, reason: str) -> None:
+        """Raise the alarm for another reason than a result, unless the session has no journal."""
+        if self._memory.session is not None:
+            self._raise(Alarm(self._bridge.name, self._memory.session, os.getcwd(), "", time.time(), reason))
+
     def _is_alarming(self, call: CallEnded, bridging: Bridging) -> bool:
         """Return whether a tool ran without the judgement of a gate that listens to it."""
         if self._memory.has_judged(short_id(call.tool_call_id)) or call.native_name in self._bridge.unasked:
@@ -72,19 +77,22 @@ class Tripwire:
             )
             log().warning("session %s: %s", self._memory.session, text)
             return text
-        alarm = Alarm(agent, self._memory.session or "", call.cwd or os.getcwd(), tool, time.time())
+        block = self._raise(Alarm(agent, self._memory.session or "", call.cwd or os.getcwd(), tool, time.time()))
+        return f"agent_hooks: {block.reason}; {block.remedy}"
+
+    def _raise(self, alarm: Alarm) -> Block:
         try:
             self._memory.raise_alarm(alarm)
         except OSError as exc:
             log().error("the alarm could not be written, and ends with this process: %s", exc)
         block = _block(alarm)
         log().error("session %s: %s", self._memory.session, block.reason)
-        return f"agent_hooks: {block.reason}; {block.remedy}"
+        return block
 
 
 def _block(alarm: Alarm) -> Block:
     text = (
-        f"the tripwire has stopped this session: {alarm.tool} ran without having been judged, so the gate of "
+        f"the tripwire has stopped this session: {alarm.sign}, so the gate of "
         f"{alarm.agent}'s calls was switched off or passed by"
     )
     remedy = f"to check: agent-hooks doctor {alarm.agent}; to go on: {CLEAR}, or begin another session"

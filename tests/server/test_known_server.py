@@ -8,16 +8,19 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
+import anyio.to_thread
 import pytest
 
 from agent_hooks.server import client
 from agent_hooks.server.control import place_of
-from agent_hooks.server.files import server_key
+from agent_hooks.server.files import is_server, server_key
 from agent_hooks.server.stub import HELLO
 from other_agent import OtherAgent
 from server.test_plugin_link import Plugged, reason_of
+from server.test_server_protocol import CALL, answer_of, request, serving, stdout_of
 
 GATE = """
 def register(api):
@@ -138,10 +141,11 @@ def test_without_a_good_key_no_server_is_asked(damage: str, gated: OtherAgent, h
         os.mkfifo(key, 0o600)
     elif damage == "directory":
         key.mkdir()
-    server = gated.server()
     assert reason(gated(**FORBIDDEN)).startswith("not this one")
+    server = gated.server()
     assert server is not None
-    assert gated.server() == {**server, "seconds": (gated.server() or {})["seconds"]}
+    # The first event, of the fixture, is the only one that reached it.
+    assert server["events"] == 1
 
 
 def test_servers_that_start_at_once_have_one_key(home: Path) -> None:
@@ -171,4 +175,27 @@ def test_no_agent_reads_or_replaces_the_key(command: Any, home: Path) -> None:
     key = home / ".agent" / client.KEY
     for line in (f"cat {key}", f"cp {key} /tmp/a", f"mv {key} a", f"echo x > {key}", f"rm {key}"):
         done = command("guard", "explain", line, code=None)
-        assert "record" in done.stdout or "decides which calls are allowed" in done.stdout, (line, done.stdout)
+        verdict = done.stdout.partition("verdict at level")[2]
+        assert "block by read-records" in verdict or "block by write-guard-settings" in verdict, (line, done.stdout)
+
+
+async def test_a_server_whose_socket_was_replaced_raises_the_alarm_and_stays(tmp_path: Path, home: Path) -> None:
+    """It serves under the name of its socket again, and its sessions are stopped until a person lifts the alarm."""
+    path = tmp_path / "s.socket"
+    call = request({**CALL, "session_id": "s"})
+    async with serving(tmp_path) as server:
+        start = {"hook_event_name": "SessionStart", "session_id": "s", "source": "startup"}
+        await answer_of(server, request(start, "SessionStart"))
+        assert stdout_of(await answer_of(server, call)) == {}
+        assert await anyio.to_thread.run_sync(is_server, str(path), server_key())
+        with impostor(path, lambda line: b"0 {}\n"):
+            server._maintain_all(monotonic())
+            said = reason(stdout_of(await answer_of(server, call)))
+        assert f"another program took the place of {path}" in said
+
+
+def test_a_listener_that_never_ends_its_answer_is_no_server(tmp_path: Path) -> None:
+    """The server waits for it no longer than about a second."""
+    path = tmp_path / "s.socket"
+    with impostor(path, lambda line: b"no end"):
+        assert not is_server(str(path), b"k" * client.KEY_SIZE)
