@@ -124,7 +124,7 @@ class _Answering:
 
 
 def _read_stdin() -> bytes | None:
-    """Return the bytes on stdin, `None` if they are too many; then, some more are read for the writer."""
+    """Return the bytes on stdin, or `None` if they are too many, after some more were read."""
     data, size = bytearray(), 0
     while sys.stdin is not None and size <= 2 * LIMIT and (chunk := sys.stdin.buffer.read(_CHUNK)):
         size += len(chunk)

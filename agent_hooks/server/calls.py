@@ -187,7 +187,7 @@ class Calls:
     # ---- for the other modules
 
     def raise_alarm(self, reason: str) -> None:
-        """Stop the session until a person lifts the alarm."""
+        """Stop the session until the user lifts the alarm."""
         self._tripwire.raise_alarm(reason)
 
     def is_news(self, warning: str) -> bool:

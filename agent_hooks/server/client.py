@@ -163,7 +163,7 @@ def _request(config: "ClientConfig", event: str, payload: bytes) -> bytes:
     values = [(name, posix.environ.get(name.encode())) for name in config["environment"]]
     given = ", ".join([f"{_quoted(name)}: {_quoted(_text(value))}" for name, value in values if value is not None])
     nonce = f'{NONCE}{posix.urandom(16).hex()}", '
-    # The beginning of the configured request is that of the array and of its object.
+    # The configured request begins with an array and an object too.
     head = f'{nonce}{config["request"][2:]}{_quoted(event)}, "environment": {{{given}}}}}, '
     return head.encode() + payload.replace(b"\n", b"\r") + b"]\n"
 
@@ -280,7 +280,7 @@ def digest_of(request: bytes) -> bytes:
 
 
 def signature(key: bytes, request: bytes, answer: bytes) -> bytes:
-    """Return the HMAC-SHA-256 of the digest of a request, which holds the nonce, and its answer, in hexadecimal digits.
+    """Return the HMAC-SHA-256 of a request's digest and its answer, in hexadecimal digits.  The request holds the nonce.
 
     It is written out here, because the import of `hmac` takes longer than the rest of the client.
     """
@@ -441,7 +441,7 @@ def _fill_standard_descriptors() -> None:
 def _payload(limit: int) -> bytes:
     """Return the payload from stdin.
 
-    A larger one is read up to twice the limit, so that the agent's write does not fail.  One that never ends is refused.
+    A larger one is read up to twice the limit, so that the agent's write does not fail.  An endless payload is refused.
     """
     parts, size = [], 0
     while size <= 2 * limit and (data := posix.read(0, CHUNK)):

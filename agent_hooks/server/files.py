@@ -19,7 +19,7 @@ Identity = tuple[int, int] | None
 
 
 def server_key() -> bytes:
-    """Return the key by which clients know the servers of this agent home; make it if there is none.
+    """Return the key by which clients know the servers of this agent home, and make it if there is none.
 
     Raises `OSError` and `StorageError`.
     """

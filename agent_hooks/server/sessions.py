@@ -65,7 +65,7 @@ class Sessions:
             self._end(self._all.pop(key))
 
     def raise_alarm(self, reason: str) -> None:
-        """Stop all sessions that have calls here, until a person lifts the alarm."""
+        """Stop all sessions that have calls here, until the user lifts the alarm."""
         for session in self._all.values():
             if session.calls is not None:
                 session.calls.raise_alarm(reason)

@@ -136,7 +136,7 @@ def test_each_entry_of_each_agent_is_read_back(tmp_path: Path) -> None:
 
 
 def test_a_payload_that_never_ends_is_refused(agent: OtherAgent, entry: Entry) -> None:
-    """Neither one with more and more data, nor one that is never closed."""
+    """Neither endless data nor an open pipe holds the agent up."""
     assert "larger than 32 MiB" in entry("yes | { ", end="; }").stdout
     events = {"": (1.0, ""), "PreToolUse": (1.0, config_of(BRIDGE)["events"]["PreToolUse"][1])}
     agent.write_stub(events=events)

@@ -41,13 +41,13 @@ def gated(agent: OtherAgent) -> OtherAgent:
 
 
 def socket_of(project: Path) -> Path:
-    """Return the path of the socket of a project's server."""
+    """Return the path of the socket that a project's server has."""
     return Path(f"{place_of(str(project))}.socket")
 
 
 @contextmanager
 def impostor(path: Path, answer: Callable[[bytes], bytes]) -> Iterator[None]:
-    """Put a listener in the place of a socket, which greets as a server does, and answers each line with `answer`."""
+    """Replace a socket by a listener, which greets as a server does, and answers each line with `answer`."""
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(f"{path}.z")
         listener.listen()
@@ -85,7 +85,7 @@ def test_a_listener_without_the_key_is_not_believed(gated: OtherAgent) -> None:
     """It greets as the server does, and lets all calls through."""
     path = socket_of(gated.command.project)
     for lie in (b"[0, {}]\n", b"0" * 64 + b" [0, {}]\n", b'{"error": "no"}\n', b" [0, {}]\n"):
-        with impostor(path, lambda line, lie=lie: lie):  # type: ignore[misc]  # the default is no argument of callers
+        with impostor(path, lambda line, lie=lie: lie):  # type: ignore[misc]  # callers give one argument
             said = reason(gated(**FORBIDDEN))
             assert "another program answers" in said
             assert f"remove {path}" in said
@@ -122,7 +122,7 @@ def test_a_listener_that_relays_changes_neither_request_nor_answer(gated: OtherA
 
 @pytest.mark.parametrize("damage", ["missing", "readable", "short", "link", "fifo", "directory"])
 def test_without_a_good_key_no_server_is_asked(damage: str, gated: OtherAgent, home: Path) -> None:
-    """A process of its own judges the call; only the next server makes another key."""
+    """A process of its own judges the call.  Only the next server makes another key."""
     key = home / ".agent" / client.KEY
     text = key.read_bytes()
     assert len(text) == client.KEY_SIZE
@@ -144,7 +144,7 @@ def test_without_a_good_key_no_server_is_asked(damage: str, gated: OtherAgent, h
     assert reason(gated(**FORBIDDEN)).startswith("not this one")
     server = gated.server()
     assert server is not None
-    # The first event, of the fixture, is the only one that reached it.
+    # Only the first event, from the fixture, reached it.
     assert server["events"] == 1
 
 
@@ -180,7 +180,7 @@ def test_no_agent_reads_or_replaces_the_key(command: Any, home: Path) -> None:
 
 
 async def test_a_server_whose_socket_was_replaced_raises_the_alarm_and_stays(tmp_path: Path, home: Path) -> None:
-    """It serves under the name of its socket again, and its sessions are stopped until a person lifts the alarm."""
+    """It serves under the name of its socket again, and its sessions are stopped until the user lifts the alarm."""
     path = tmp_path / "s.socket"
     call = request({**CALL, "session_id": "s"})
     async with serving(tmp_path) as server:

@@ -25,7 +25,7 @@ from agent_hooks.errors import shown
 __all__ = ["Bridge", "ToolWords", "Verdict"]
 
 _LONGEST = 4096
-"""The number of characters in the longest id or directory; Linux takes no longer path."""
+"""The number of characters in the longest id or directory.  Linux takes no longer path."""
 
 
 class Bridge(ABC):
