@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 
@@ -172,6 +173,11 @@ def kept_bytes(store: TrustStore, project: str, approval: Approval) -> dict[str,
     if kept is None:
         return None
     return {name: kept[os.path.join(project, name)].data for name in approval.files}
+
+
+def day(at: float) -> str:
+    """Return the minute of an approval, which is in seconds since 1970."""
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
 
 
 def bytes_of(found: ProjectSet) -> dict[str, bytes]:

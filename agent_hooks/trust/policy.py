@@ -22,7 +22,7 @@ TrustState = Literal["approved", "always", "empty", "new", "refused", "changed",
 
 `approved`: the set is one that a person approved; `always`: any set counts; `empty`: there is nothing to approve; `new`:
 no set was ever approved; `refused`: the person said no to this set; `changed`: the last approved set counts, from its
-kept bytes; `lost`: it should, but its bytes are gone; `unknown`: the store is damaged, and names the project.
+kept bytes; `lost`: it should, but its bytes are gone; `unknown`: the store is damaged, and the set may be approved.
 """
 REMEDY = "agent-hooks trust"
 """The command with which a person reads and approves; every message about trust ends with it."""
@@ -76,7 +76,8 @@ class ProjectTrust(Struct, frozen=True):
         if not self.waits:
             return None
         calls = "; every tool call is blocked" if self.blocks else ""
-        return f"{self.directory}: {_reason(self)}{calls}; read and approve: {REMEDY}"
+        action = "rebuild it at a terminal" if self.state == "unknown" else "read and approve"
+        return f"{self.directory}: {_reason(self)}{calls}; {action}: {REMEDY}"
 
     @property
     def note(self) -> str | None:
@@ -188,7 +189,8 @@ def judge(store: TrustStore, project: str, *, required: bool = False) -> Project
     key, found = store.key(project), read_set(project)
     entry = store.entries.get(key)
     if store.problem is not None:
-        known = store.known(project)
+        # It is not known which sets were approved, so each one is denied where any was.
+        known = store.known(project) or (store.keeps_sets and bool(found.files or found.problem))
         empty = not found.files and found.problem is None and not known
         state: TrustState = "empty" if empty else "unknown" if known else "new"
         return ProjectTrust(project, key, state, found, blocks=not empty and (known or required))
@@ -273,7 +275,7 @@ def _reason(project: ProjectTrust) -> str:
         case "lost":
             return "its hooks or settings were changed, and the approved ones are gone"
         case "unknown":
-            return "it was approved or refused, but the trust store is damaged"
+            return "it may be approved, but the trust store is damaged"
         case "refused":
             return f"{files} not used, because you said no: {names}"
     if project.found.problem is not None:

@@ -29,6 +29,9 @@ class Standing:
         if not self._projects or (state := _state_of(self._path)) == self._read:
             return None
         store, superseded = self._trust.store(), False
+        if store.problem is not None:
+            # Not withdrawn: the next load denies every call until the store is rebuilt.
+            return ""
         for project in self._projects:
             entry = store.entries.get(project.key)
             if entry is None or not entry.judges:

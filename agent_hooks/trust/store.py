@@ -2,6 +2,10 @@
 
 The bytes are kept in `trust/sets/DIGEST`, so that a project whose files were changed is still judged by the approved
 ones, and so that a change can be shown as a diff.
+
+A damaged store must not drop a gate.  `trust/copy.json` is a second copy, which is never trusted: while the store cannot
+be used, it names projects to deny, and a user at a terminal can restore it.  A store that is missing is damaged too where
+a copy or approved bytes exist, or where this process has read it before.
 """
 
 from __future__ import annotations
@@ -25,6 +29,8 @@ from agent_hooks.trust.repository import path_of_key, paths_in_worktrees, projec
 
 STORE = "trust.json"
 """The file of the store, below the agent home."""
+REBUILD = "agent-hooks trust"
+"""The command that rebuilds a damaged store."""
 VERSION = 1
 MOST_APPROVALS = 20
 """The approvals that are kept per project, so that changing a branch or a worktree asks nothing."""
@@ -32,6 +38,9 @@ LOCK_TIMEOUT = 10.0
 """Seconds to wait for another process that changes the store."""
 _WHERE = "trust"
 _SETS = "sets"
+_COPY = "copy.json"
+# The last good text of each store that this process has read: a session that runs knows which projects have gates.
+_LAST: dict[str, bytes] = {}
 
 
 class Approval(Struct, omit_defaults=True):
@@ -80,7 +89,7 @@ class TrustStore:
     """The store below an agent home.  Nothing is read before the first use, and never twice.
 
     `path`: its file; `kept`: the directory of its lock and of the approved bytes; `problem`: the reason why the store
-    cannot be used, with the remedy; then no project is trusted.
+    cannot be used, with the remedy; then no project is trusted.  `newer`: it was written by a later version.
     """
 
     def __init__(self, home: str) -> None:
@@ -88,7 +97,9 @@ class TrustStore:
         self.path = os.path.join(home, STORE)
         self.kept = os.path.join(home, _WHERE)
         self.problem: str | None = None
+        self.newer = False
         self.entries: dict[str, Entry] = {}
+        # The texts that can name the projects of a damaged store.
         self._text = ""
         self._read()
 
@@ -113,7 +124,7 @@ class TrustStore:
     def judges(self, directory: str) -> bool:
         """Tell whether a person approved the files of a directory, which may be gone; of a damaged store, by its text."""
         if self.problem is not None:
-            return bool(self._text) and self.known(directory)
+            return self.known(directory)
         if not self.entries:
             return False
         return directory in self._at_approval or directory in self._in_worktrees
@@ -239,32 +250,88 @@ class TrustStore:
     # ---- the file
 
     def _read(self) -> None:
-        self.problem, self.entries, self._text = None, {}, ""
+        self.problem, self.newer, self.entries, self._text = None, False, {}, ""
         for name in ("_at_approval", "_in_worktrees"):
             self.__dict__.pop(name, None)
+        data = b""
         try:
-            # Only a file that is missing is an empty store: one below a directory without rights is not.
+            # Only a file that is missing can be an empty store: one below a directory without rights is not.
             os.lstat(self.path)
-        except FileNotFoundError:
-            return
-        except OSError as exc:
-            self.problem = f"cannot read the trust store {self.path}: {os_reason(exc)}"
-            return
-        try:
             with open_regular(self.path, f"the trust store {self.path}") as file:
                 data = file.read()
-        except (StorageError, OSError) as exc:
-            self.problem = str(exc) if isinstance(exc, StorageError) else f"cannot read {self.path}: {os_reason(exc)}"
-            return
-        try:
             self.entries = _entries(data)
+            _LAST[self.path] = data
+        except FileNotFoundError:
+            if self.path in _LAST or self.keeps_sets or os.path.lexists(self._copy):
+                self.problem = f"the trust store {self.path} is missing"
+        except OSError as exc:
+            self.problem = f"cannot read the trust store {self.path}: {os_reason(exc)}"
+        except StorageError as exc:
+            self.problem = str(exc)
         except (ValueError, RecursionError) as exc:
-            self._text = data.decode("utf-8", "replace")
-            self.problem = f"the trust store {self.path} cannot be used: {exc}; mend it, or remove it and approve again"
+            self.newer = isinstance(exc, _NewerVersionError)
+            self.problem = f"the trust store {self.path} cannot be used: {exc}"
+        if self.problem is not None:
+            self._text = b"\n".join((data, self._copied(), _LAST.get(self.path, b""))).decode("utf-8", "replace")
+            self.problem += "; update agent-hooks" if self.newer else f"; rebuild it at a terminal: {REBUILD}"
+
+    @property
+    def keeps_sets(self) -> bool:
+        """Whether the bytes of approved sets are kept, or cannot be looked for."""
+        try:
+            return any(not name.startswith(".") for name in os.listdir(os.path.join(self.kept, _SETS)))
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True
+
+    @property
+    def _copy(self) -> str:
+        return os.path.join(self.kept, _COPY)
+
+    def _copied(self) -> bytes:
+        try:
+            with open_regular(self._copy, self._copy) as file:
+                return file.read()
+        except (StorageError, OSError):
+            return b""
+
+    def restorable(self) -> dict[str, Entry]:
+        """Return the entries of the store's copy, none when it cannot be read."""
+        try:
+            return _entries(self._copied())
+        except (ValueError, RecursionError):
+            return {}
+
+    def rebuild(self, entries: dict[str, Entry]) -> None:
+        """Put a store with these entries in the place of a damaged one, which is renamed; raises `TrustError`."""
+        with self._locked():
+            self._read()
+            if self.problem is None or self.newer:
+                raise TrustError(self.problem or f"the trust store {self.path} was rebuilt by another process")
+            with suppress(FileNotFoundError):
+                os.rename(self.path, f"{self.path}.damaged-{time.time():.0f}")
+            self.entries = entries
+            self._write()
+            self._read()
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
         """Hold the lock, read the store as it is now, and write it after the block; raises `TrustError`."""
+        with self._locked():
+            self._read()
+            if self.problem is not None:
+                raise TrustError(self.problem)
+            if not os.path.lexists(self.path):
+                # Kept bytes without a store would count as a damage.
+                self._write()
+            yield
+            self._write()
+            self._sweep()
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Hold the lock of the store; raises `TrustError`, also for a file that cannot be written in the block."""
         try:
             os.makedirs(self.home, exist_ok=True)
             os.makedirs(self.kept, mode=0o700, exist_ok=True)
@@ -274,12 +341,7 @@ class TrustStore:
         try:
             if not wait_for_lock(lock, LOCK_TIMEOUT):
                 raise TrustError(f"another process holds the lock of the trust store {self.path}; try again")
-            self._read()
-            if self.problem is not None:
-                raise TrustError(self.problem)
             yield
-            self._write()
-            self._sweep()
         except (OSError, StorageError) as exc:
             reason = os_reason(exc) if isinstance(exc, OSError) else str(exc)
             raise TrustError(f"cannot change the trust store {self.path}: {reason}") from None
@@ -292,8 +354,14 @@ class TrustStore:
 
         projects = {key: msgspec.to_builtins(entry) for key, entry in self.entries.items()}
         # `json` escapes the surrogates of names that are no UTF-8; msgspec refuses them.
-        text = json.dumps({"version": VERSION, "projects": projects}, indent=1)
-        write_atomically(self.path, text.encode() + b"\n", secret=True, durable=True)
+        text = json.dumps({"version": VERSION, "projects": projects}, indent=1).encode() + b"\n"
+        write_atomically(self.path, text, secret=True, durable=True)
+        if projects or os.path.lexists(self._copy):
+            write_atomically(self._copy, text, secret=True, durable=True)
+
+
+class _NewerVersionError(ValueError):
+    """The store was written by a later version."""
 
 
 def _entries(data: bytes) -> dict[str, Entry]:
@@ -321,7 +389,7 @@ def _decoded(data: bytes) -> _Stored:
 
 def _check_version(version: int) -> None:
     if version > VERSION:
-        raise ValueError(f"it was written by a newer agent-hooks (version {version}); update agent-hooks")
+        raise _NewerVersionError(f"it was written by a newer agent-hooks (version {version})")
 
 
 def _keys_by_path(project: str) -> Iterator[str]:

@@ -22,6 +22,7 @@ from agent_hooks.trust.manifest import read_set
 from agent_hooks.trust.policy import Trust
 from agent_hooks.trust.store import TrustStore
 from running import Command
+from trust.approving import approve
 
 pytestmark = pytest.mark.usefixtures("no_agent_around")
 ASKS = "[y/N] "
@@ -375,6 +376,32 @@ def test_a_damaged_store_is_told_by_list_trust_and_doctor(command: Command) -> N
     assert "trust store" in command("trust", "--list", code=1).stderr
     assert "trust store" in command("trust", "--yes", code=1).stderr
     assert "PROBLEM" in command("doctor", code=1).stdout
+
+
+@pytest.mark.parametrize("with_copy", [True, False])
+def test_a_damaged_store_is_rebuilt_at_a_terminal(command: Command, with_copy: bool) -> None:
+    """From its copy, or as an empty one; a no leaves it as it is."""
+    add_gate(command)
+    approve(command.project)
+    path = Path(store().path)
+    path.write_text("{")
+    if not with_copy:
+        (path.parent / "trust" / "copy.json").unlink()
+    question = "Restore them?" if with_copy else "Begin an empty store?"
+    dialog = command.dialog("trust")
+    shown = dialog.sees(question)
+    assert (f"{command.project}: 1 approved set" in shown) is with_copy
+    dialog.type("\n")
+    dialog.end(1)
+    assert path.read_text() == "{"
+    dialog = command.dialog("trust")
+    dialog.sees(question)
+    dialog.type("y\n")
+    if not with_copy:
+        dialog.sees("count from now on? [y/N] ")
+        dialog.type("y\n")
+    assert "the trust store was rebuilt" in dialog.end()
+    assert listed(command)[0]["state"] == "approved"
 
 
 def test_named_files_are_shown_in_full_and_the_rest_in_summary(command: Command) -> None:

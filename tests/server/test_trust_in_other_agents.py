@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
+from agent_hooks.trust.policy import Trust
 from other_agent import CALL, OtherAgent
 from running import Command
 from trust.approving import approve
@@ -68,6 +71,39 @@ def test_a_gate_that_was_emptied_judges_as_it_was_approved(untrusted: OtherAgent
     shutil.rmtree(project / ".agent")
     assert verdict(untrusted()) == "deny"
     assert verdict(by_command(untrusted.command)) == "deny"
+
+
+@pytest.mark.parametrize("damage", ["empty", "cut", "missing", "FIFO", "directory", "loop"])
+def test_a_session_with_gates_denies_while_the_trust_store_is_damaged(untrusted: OtherAgent, damage: str) -> None:
+    """Without a server too, and until the store is back; the denial names the command that rebuilds it."""
+    approve(untrusted.command.project)
+    harmless = {"tool_name": "Read", "tool_input": {"file_path": "x"}}
+    assert verdict(untrusted(**harmless)) == "none"
+    store = Path(Trust().store().path)
+    whole = store.read_bytes()
+    store.unlink()
+    match damage:
+        case "empty":
+            store.write_bytes(b"")
+        case "cut":
+            store.write_bytes(whole[: len(whole) // 2])
+        case "FIFO":
+            os.mkfifo(store)
+        case "directory":
+            store.mkdir()
+        case "loop":
+            store.symlink_to(store)
+        case _:
+            pass
+    for answer in (untrusted(**harmless), untrusted(**harmless), by_command(untrusted.command, **harmless)):
+        assert verdict(answer) == "deny"
+        assert "rebuild it at a terminal: agent-hooks trust" in json.dumps(answer)
+    if damage == "directory":
+        store.rmdir()
+    else:
+        store.unlink(missing_ok=True)
+    store.write_bytes(whole)
+    assert verdict(untrusted(**harmless)) == "none"
 
 
 def test_untrust_ends_the_hooks_of_a_session_that_runs(untrusted: OtherAgent, no_agent_around: None) -> None:

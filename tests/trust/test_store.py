@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -61,19 +62,18 @@ def test_a_store_is_read_by_its_owner_only(stored: Path) -> None:
     assert (stored.parent / "trust").stat().st_mode & 0o077 == 0
 
 
-def test_a_store_cut_off_at_any_byte_trusts_nothing_and_denies_the_projects_that_it_still_names(
+def test_a_store_cut_off_at_any_byte_trusts_nothing_and_denies_every_set(
     stored: Path, project: Path, other: Path
 ) -> None:
-    """A known project is denied from the byte on with which its name is complete."""
+    """Nothing says any more which of the sets were approved."""
     whole = stored.read_bytes()
-    known_from = whole.index(json.dumps(str(project)).encode()) + len(json.dumps(str(project)))
     for size in range(len(whole) - 1):
         stored.write_bytes(whole[:size])
         sources = Trust().sources(project, str(other))
         found, stranger = sorted(sources.projects, key=lambda each: each.project == str(other))
         assert found.files is None
-        assert (found.state, found.blocks) == (("unknown", True) if size >= known_from else ("new", False)), size
-        assert (stranger.files, stranger.blocks) == (None, False)
+        assert (found.state, found.blocks) == ("unknown", True), size
+        assert (stranger.files, stranger.blocks) == (None, True)
         assert sources.problem is not None
         assert str(stored) in sources.problem
         assert sources.problem in sources.messages
@@ -109,25 +109,74 @@ def test_a_store_that_is_none_trusts_nothing_and_is_left_as_it_is(stored: Path, 
     """A person mends it; no approval overwrites it."""
     stored.write_bytes(text)
     found = state(project)
-    assert (found.state, found.files) == ("new", None)
-    assert "mend it, or remove it and approve again" in str(Trust().sources(project).problem)
+    assert (found.state, found.files, found.blocks) == ("unknown", None, True)
+    assert "rebuild it at a terminal: agent-hooks trust" in str(Trust().sources(project).problem)
     with pytest.raises(TrustError, match="cannot be used"):
         approve(project)
     assert stored.read_bytes() == text
 
 
-def test_a_deleted_store_trusts_nothing(stored: Path, project: Path) -> None:
-    """The kept bytes alone are no approval."""
+JUDGED = """
+import sys
+from agent_hooks.trust.policy import Trust
+for cwd in sys.argv[1:]:
+    print([each.blocks for each in Trust().sources(cwd).projects])
+"""
+
+
+def judged_elsewhere(*directories: Path) -> list[str]:
+    """Return whether the projects of each directory are denied, as a process finds that has not read the store before."""
+    command = [sys.executable, "-c", JUDGED, *map(str, directories)]
+    return subprocess.check_output(command, text=True, timeout=PATIENCE).splitlines()
+
+
+def test_a_deleted_store_denies_each_project_that_has_a_set(stored: Path, project: Path, other: Path) -> None:
+    """The kept bytes are no approval, and say that there was one; the copy names a project without its files."""
     stored.unlink()
     found = state(project)
-    assert (found.state, found.files, found.blocks) == ("new", None, False)
+    assert (found.state, found.files, found.blocks) == ("unknown", None, True)
+    (project.parent / "plain").mkdir()
+    (project / ".agent").rename(project / "gone")
+    assert judged_elsewhere(project, other, project.parent / "plain") == ["[True]", "[True]", "[]"]
+    (stored.parent / "trust" / "copy.json").unlink()
+    assert judged_elsewhere(project, other) == ["[]", "[True]"]
+
+
+def test_a_process_that_has_read_a_store_denies_when_all_of_it_is_gone(stored: Path, project: Path) -> None:
+    """A running session knows which projects have gates; another process finds an agent home in which nobody approved."""
+    assert state(project).state == "approved"
+    stored.unlink()
+    shutil.rmtree(stored.parent / "trust")
+    assert judged_elsewhere(project) == ["[False]"]
+    (project / ".agent").rename(project / "gone")
+    assert state(project).blocks
+
+
+@pytest.mark.parametrize("kind", ["missing", "cut", "directory"])
+def test_a_store_is_rebuilt_from_its_copy(stored: Path, project: Path, kind: str) -> None:
+    """The damaged one is renamed; a store without damage is not rebuilt."""
+    with pytest.raises(TrustError, match="was rebuilt by another process"):
+        Trust().store().rebuild({})
+    whole = stored.read_bytes()
+    stored.unlink()
+    if kind == "cut":
+        stored.write_bytes(whole[:-9])
+    elif kind == "directory":
+        stored.mkdir()
+    store = Trust().store()
+    store.rebuild(store.restorable())
+    assert state(project).state == "approved"
+    assert stored.read_bytes() == whole
+    assert len(list(stored.parent.glob("trust.json.damaged-*"))) == (kind != "missing")
 
 
 def test_a_store_of_a_newer_version_denies_the_projects_that_it_names(stored: Path, project: Path, other: Path) -> None:
     """Its approvals may mean something else; the text names the remedy."""
     stored.write_text(json.dumps({"version": 2, "projects": {str(project): ["another form"]}}))
     assert (state(project).state, state(project).blocks) == ("unknown", True)
-    assert (state(other).state, state(other).blocks) == ("new", False)
+    assert (state(other).state, state(other).blocks) == ("unknown", True)
+    with pytest.raises(TrustError, match="newer agent-hooks"):
+        Trust().store().rebuild({})
     assert "newer agent-hooks (version 2); update agent-hooks" in str(Trust().sources(project).problem)
     shown = json.loads(stored.read_text()) | {"projects": {}}
     stored.write_text(json.dumps(shown))
@@ -149,7 +198,7 @@ def test_a_store_that_is_no_file_trusts_nothing(stored: Path, project: Path, kin
             stored.symlink_to("nowhere")
         case _:
             stored.symlink_to(stored)
-    assert state(project).files is None
+    assert (state(project).files, state(project).blocks) == (None, True)
     assert str(stored) in str(Trust().sources(project).problem)
 
 

@@ -16,13 +16,13 @@ from agent_hooks.cli.reports.approvals import print_approvals
 from agent_hooks.cli.screen.marked import one_line
 from agent_hooks.cli.screen.trust_question import MOST_BYTES, MOST_FILES, is_large
 from agent_hooks.cli.streams import is_quiet, tell
-from agent_hooks.cli.trusting import ask, can_ask, confirm, say, say_done, show, tell_approved
+from agent_hooks.cli.trusting import ask, can_ask, confirm, day, say, say_done, say_lines, show, tell_approved
 from agent_hooks.errors import count
 from agent_hooks.storage.rights import check_owner
 from agent_hooks.trust.ancestors import refuse_below_an_agent
 from agent_hooks.trust.manifest import DIRECTORIES, TrustError, absolute
 from agent_hooks.trust.policy import REMEDY, ProjectTrust, Trust, TrustedSources
-from agent_hooks.trust.store import TrustStore
+from agent_hooks.trust.store import Entry, TrustStore
 
 _NOT_HERE = (
     "no person can be asked here, because stdin and stderr are not both a terminal; run it in a terminal, or name the "
@@ -72,7 +72,9 @@ def command(
     refuse_below_an_agent("trust")
     sources = trust.sources(cwd)
     if sources.problem is not None:
-        raise TrustError(sources.problem)
+        if not _rebuild(trust.store()):
+            ctx.exit(FAILED)
+        sources = trust.sources(cwd)
     if digest is not None:
         _approve_digest(sources, trust.store(), digest)
         return
@@ -117,6 +119,36 @@ def _seconds(text: str) -> int:
     if not 0 < seconds <= _LONGEST:
         raise click.UsageError(f"--follow wants a time such as 30m or 2h, at most 12h, not {text!r}")
     return seconds
+
+
+# ---- a damaged store -------------------------------------------------------------------------------------------------
+
+
+def _rebuild(store: TrustStore) -> bool:
+    """Ask whether to rebuild a damaged store, and return whether it was; raises `TrustError` without a terminal."""
+    if store.newer or not can_ask():
+        raise TrustError(store.problem or "the trust store changed; try again")
+    say(one_line(f"{store.problem}"))
+    entries = store.restorable()
+    if entries:
+        say_lines(["", "These approvals are in its copy:", *(f"  {_approvals(each)}" for each in entries.values())])
+        question = "Restore them?"
+    else:
+        say_lines(
+            ["", "It has no copy, so all approvals are lost. The hooks of each project wait until you approve them."]
+        )
+        question = "Begin an empty store?"
+    if not confirm(question):
+        return False
+    store.rebuild(entries)
+    say_done("the trust store was rebuilt")
+    return True
+
+
+def _approvals(entry: Entry) -> str:
+    last = f", the last on {day(entry.approved[-1].at)}" if entry.approved else ""
+    number = "any content" if entry.always else count(len(entry.approved), "approved set")
+    return f"{one_line(entry.root)}: {number}{last}"
 
 
 # ---- which files -----------------------------------------------------------------------------------------------------

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator
 
 from agent_hooks.cli.doctor.base import Case, Diagnosis
 from agent_hooks.cli.screen.marked import one_line
 from agent_hooks.cli.screen.untrusted import waiting_facts
+from agent_hooks.cli.trusting import day
 from agent_hooks.settings import agent_home
 from agent_hooks.storage.rights import check_owner
 from agent_hooks.trust.fact import KINDS
@@ -18,7 +18,7 @@ from agent_hooks.trust.store import STORE, TrustStore
 
 _WHAT = "trust"
 _END = "to end this: agent-hooks untrust"
-_NO_DAMAGE = "mend the file, or remove it and approve again; until then no project is trusted"
+_DENIED = "until then, the calls in each project with hooks or settings are denied"
 
 
 def store(case: Case) -> Iterator[Diagnosis]:
@@ -28,7 +28,7 @@ def store(case: Case) -> Iterator[Diagnosis]:
         if (reason := check_owner(path)) is not None:
             yield Diagnosis("problem", _WHAT, reason, "until then no project is trusted")
     if (problem := TrustStore(home).problem) is not None:
-        yield Diagnosis("problem", _WHAT, problem, _NO_DAMAGE)
+        yield Diagnosis("problem", _WHAT, problem, _DENIED)
 
 
 def projects(case: Case) -> Iterator[Diagnosis]:
@@ -43,15 +43,15 @@ def projects(case: Case) -> Iterator[Diagnosis]:
 
 def _project(project: ProjectTrust) -> Iterator[Diagnosis]:
     if project.message is not None:
-        text = project.message.removesuffix(f"; read and approve: {REMEDY}")
+        text = project.message.rpartition("; ")[0]
         yield Diagnosis("problem" if project.blocks else "warning", _WHAT, one_line(text), REMEDY)
         yield from (Diagnosis("warning", "not loaded", one_line(_words(each))) for each in waiting_facts(project))
     elif project.state == "always":
         text = f"{one_line(project.directory)}: any content counts, on every branch that is checked out there"
         yield Diagnosis("ok", _WHAT, text, _END)
     elif project.approval is not None:
-        at = time.strftime("%Y-%m-%d %H:%M", time.localtime(project.approval.at))
-        yield Diagnosis("ok", _WHAT, f"{one_line(project.directory)}: approved on {at} (by {project.approval.by})")
+        text = f"approved on {day(project.approval.at)} (by {project.approval.by})"
+        yield Diagnosis("ok", _WHAT, f"{one_line(project.directory)}: {text}")
         if project.note is not None:
             yield Diagnosis("warning", _WHAT, one_line(project.note.removesuffix(f": {REMEDY}")), REMEDY)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from typing import Any
 
 from agent_hooks.cli.screen.marked import one_line
 from agent_hooks.cli.streams import complain, echo, echo_json
+from agent_hooks.cli.trusting import day
 from agent_hooks.settings import PROJECT_DIRECTORY
 from agent_hooks.trust.policy import ProjectTrust, Trust, judge
 from agent_hooks.trust.store import Entry, TrustStore
@@ -83,7 +83,7 @@ def _print(row: dict[str, Any]) -> None:
         fields["in force"] = row["inForce"]
     if row["since"] is not None:
         number = f"{row['approvals']} kept" if row["approvals"] > 1 else ""
-        at = time.strftime("%Y-%m-%d %H:%M", time.localtime(row["since"]))
+        at = day(row["since"])
         fields["approved"] = ", ".join(each for each in (at, f"by {row['by']}", number) if each)
     if row["always"]:
         fields["ALWAYS"] = "any content counts, on every branch; to end this: agent-hooks untrust"
