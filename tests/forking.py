@@ -8,10 +8,13 @@ arguments, directory, environment and standard streams, but it does not spend 0.
 from __future__ import annotations
 
 import atexit
+import fcntl
 import gc
 import json
 import os
 import pkgutil
+import pty
+import re
 import select
 import shutil
 import signal
@@ -19,6 +22,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
 import traceback
 from collections.abc import Callable, Mapping
@@ -51,6 +55,10 @@ _LARGE = (
     "agent_hooks.testing",
     "agent_hooks.concurrency.deadlines.trio",
 )
+# The commands of which a user shows at a terminal that no agent runs them.
+_DECISIONS = ("trust", "untrust", "unlock", "disable")
+NO_TERMINAL = "TESTS_WITHOUT_TERMINAL"
+"""A variable with which such a command has no terminal."""
 # Bytes of the length that begins a request.
 _HEAD = 8
 
@@ -201,7 +209,27 @@ def _run_below(client: socket.socket) -> None:
     os.chdir(cwd)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.argv = ["agent-hooks", *args]
+    if args and args[0] in _DECISIONS and NO_TERMINAL not in environment:
+        sit_at_a_terminal()
     exec(first, {})
+
+
+def sit_at_a_terminal() -> None:
+    """Give this process a terminal of its own, at which a user types each code that a command shows there."""
+    ours, theirs = pty.openpty()
+    os.setsid()
+    fcntl.ioctl(theirs, termios.TIOCSCTTY, 0)
+
+    def type_codes() -> None:
+        seen = b""
+        with suppress(OSError):
+            while piece := os.read(ours, 4096):
+                seen += piece
+                if found := re.search(rb"Type (\w+) and Enter: ", seen):
+                    os.write(ours, found[1] + b"\n")
+                    seen = b""
+
+    threading.Thread(target=type_codes, daemon=True).start()
 
 
 def _end(main: Callable[[], object]) -> NoReturn:

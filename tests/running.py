@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import pty
+import re
 import select
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -137,6 +140,7 @@ class Dialog:
                 stderr=theirs,
                 env={**os.environ, "TERM": "xterm"},
                 start_new_session=True,
+                preexec_fn=lambda: sit_at(theirs),
             )
         os.close(theirs)
 
@@ -274,12 +278,23 @@ def read_all(fd: int) -> str:
     return seen.decode()
 
 
+def sit_at(terminal: int) -> None:
+    """Make a terminal that of the session of this process."""
+    fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
+
+
 def read_terminal(fd: int, limit: float, seen: object) -> bytes:
-    """Return the next output to a terminal, nothing at its end; it has to come before the monotonic time `limit`."""
+    """Return the next output to a terminal, nothing at its end; it has to come before the monotonic time `limit`.
+
+    A code that a command shows is typed, as a user does.
+    """
     if not select.select([fd], [], [], max(0, limit - time.monotonic()))[0]:
         raise AssertionError(f"waited {PATIENCE:g} s for more than\n{seen}")
     try:
-        return os.read(fd, 65536)
+        piece = os.read(fd, 65536)
+        if code := re.search(rb"Type (\w+) and Enter: ", piece):
+            os.write(fd, code[1] + b"\n")
+        return piece
     except OSError:
         # How Linux says that the other end is closed.
         return b""

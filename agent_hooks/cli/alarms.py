@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from datetime import datetime
 
+from agent_hooks.cli.proving import prove_user
 from agent_hooks.cli.trusting import demand_person
 from agent_hooks.errors import AgentHooksError, os_reason
 from agent_hooks.server.journal import Alarm, alarms
@@ -20,7 +21,9 @@ def clear_alarms() -> list[str]:
     """
     demand_person(CLEAR)
     lifted = list[str]()
-    for path, alarm in alarms().items():
+    if raised := alarms():
+        prove_user(CLEAR)
+    for path, alarm in raised.items():
         try:
             os.unlink(path)
         except OSError as exc:

@@ -26,6 +26,7 @@ from agent_hooks.server.calls import Calls
 from agent_hooks.server.guests import judging_bridge
 from agent_hooks.server.parents import Parents
 from agent_hooks.server.stub import LIMIT
+from agent_hooks.trust.open_sessions import OpenSession
 
 _CHUNK = 1024 * 1024
 
@@ -88,6 +89,9 @@ class _Answering:
             self._reply(self._bridge.refuse(self._event, f"{UNREADABLE}: {exc}"))
             return
         self._event = happening.name
+        process = os.environ.get(self._bridge.process_variable, "")
+        sign = OpenSession(self._bridge.name, happening.session_id or "")
+        sign.seen(int(process) if process.isdecimal() else None)
         calls = Calls(self._bridge)
         complete = calls.complete(happening)
         opened = await Opening(self._bridge, happening, os.environ, resident=False).open()

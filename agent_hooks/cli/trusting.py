@@ -12,6 +12,7 @@ import time
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 
+from agent_hooks.cli.proving import prove_user
 from agent_hooks.cli.screen.marked import one_line
 from agent_hooks.cli.screen.trust_question import Look, is_large, set_text
 from agent_hooks.cli.streams import can_show_question, complain, echo_raw, is_quiet
@@ -109,6 +110,7 @@ def ask(
     show(project, store, named=named)
     answer = confirm(f"{one_line(project.directory)}\nDo these hooks and settings count from now on?")
     if answer:
+        prove_user("trust")
         store.approve(project.key, project.found, by=by)
         tell_approved(project)
     elif answer is not None:
@@ -136,7 +138,8 @@ def _summary(project: ProjectTrust) -> str:
 
 def show(project: ProjectTrust, store: TrustStore, *, named: Collection[str] | None = None) -> None:
     """Print a set on stderr: its state, its facts, and its code or its changes."""
-    approved = approved_bytes(project, store)
+    # Nobody has seen the set of an approval that was given without a terminal.
+    approved = None if project.doubt is not None else approved_bytes(project, store)
     head = [
         f"agent-hooks: {one_line(project.directory)} {_state(project, approved)}",
         f"  {count(len(project.found.files), 'file')}, digest {project.found.digest}",
@@ -149,6 +152,8 @@ def show(project: ProjectTrust, store: TrustStore, *, named: Collection[str] | N
 
 
 def _state(project: ProjectTrust, approved: Mapping[str, bytes] | None) -> str:
+    if project.doubt is not None:
+        return f"was {project.doubt.removeprefix(f'{project.directory}: ').rpartition('; ')[0]}; this is all of it:"
     if project.note is not None:
         since = "" if approved is None else "; these are the changes since that one"
         return f"has an older set than the last approved one{since}:"

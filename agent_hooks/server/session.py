@@ -18,6 +18,7 @@ from agent_hooks.server.calls import Calls, has_session_event
 from agent_hooks.server.opened import Opened
 from agent_hooks.server.tasks import Tasks
 from agent_hooks.server.watch import Kept, changes_of_own
+from agent_hooks.trust.open_sessions import OpenSession
 from agent_hooks.values.events import SessionEvent
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class ServedSession:
     `last_event`: the time of the last event, in seconds of `time.monotonic`.
     `left`: the agent has left this session, and may continue with the same hooks in another one.
     `calls`: the calls and prompts of the session, while its hooks are loaded.
+    `sign`: tells commands that the session is open.
     """
 
     # Thousands of sessions are known whose hooks are not loaded.
@@ -82,6 +84,7 @@ class ServedSession:
         "last_event",
         "left",
         "process",
+        "sign",
     )
 
     def __init__(
@@ -91,8 +94,10 @@ class ServedSession:
         tasks: Tasks,
         process: int | None,
         make_calls: Callable[[Bridge], Calls] = Calls,
+        session_id: str | None = None,
     ) -> None:
         self.process = process
+        self.sign = OpenSession(bridge.name, session_id or "")
         self.calls: Calls | None = None
         self._make_calls = make_calls
         self.environment: Mapping[str, str] = {}

@@ -50,6 +50,7 @@ class Sessions:
             if has_session_event(happening, "shutdown"):
                 self._all.pop((bridge.name, happening.session_id), None)
                 self._end(session)
+                session.sign.end()
         elif session.is_loaded is not was_loaded or len(self._all) > MOST:
             self._bound()
         return verdict
@@ -89,6 +90,7 @@ class Sessions:
             if has_died or (is_idle and (session.left or session.process is None)):
                 del self._all[key]
                 self._end(session)
+                session.sign.end()
 
     def end(self) -> None:
         """End all sessions; the tasks of those with hooks go on until the hooks have ended."""
@@ -123,12 +125,13 @@ class Sessions:
             self._end(session)
             session = None
         if session is None:
-            session = ServedSession(bridge, self._find_hooks, self._tasks, pid, self._make_calls)
+            session = ServedSession(bridge, self._find_hooks, self._tasks, pid, self._make_calls, key[1])
         session.left = False
         session.environment = self._environment = self._environment if environment == self._environment else environment
         # Another process may resume a session that has had no end.
         session.process = pid or session.process
         self._all[key] = session
+        session.sign.seen(session.process)
         return session
 
     def _knows_call(self, agent: str, identity: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping
 from typing import Literal
 
@@ -80,6 +81,15 @@ class ProjectTrust(Struct, frozen=True):
         return f"{self.directory}: {_reason(self)}{calls}; {action}: {REMEDY}"
 
     @property
+    def doubt(self) -> str | None:
+        """The sentence for the user about an approval that was given without a terminal, with the remedy."""
+        if self.approval is None or not self.approval.tree:
+            return None
+        at = time.strftime("%Y-%m-%d %H:%M", time.localtime(self.approval.at))
+        given = f"approved without a terminal on {at}, by {' < '.join(self.approval.tree)}"
+        return f"{self.directory}: {given}; to confirm or refuse it: {REMEDY}"
+
+    @property
     def note(self) -> str | None:
         """The sentence for the person where an older set than the last approved one is in force, with the remedy.
 
@@ -120,7 +130,7 @@ class TrustedSources(Struct, frozen=True):
     @property
     def messages(self) -> list[str]:
         """A sentence for each project whose set waits or is an older one, and for each directory that does not apply."""
-        found = [message for each in self.projects if (message := each.message or each.note)]
+        found = [text for each in self.projects for text in (each.message or each.note, each.doubt) if text]
         return [*([self.problem] if self.problem else []), *found, *map(str, self.place.skipped)]
 
 
@@ -199,7 +209,8 @@ def judge(store: TrustStore, project: str, *, required: bool = False) -> Project
             # The directory was renamed or removed while an agent works in it, and its gates have gone with it.
             return ProjectTrust(project, key, "lost", found, blocks=True)
         if found.problem is None and store.is_always(project, key):
-            return ProjectTrust(project, key, "always", found, files=_as_found(found))
+            last = entry.approved[-1] if entry.approved else None
+            return ProjectTrust(project, key, "always", found, last, _as_found(found))
         if not entry.approved:
             return ProjectTrust(project, key, "lost", found, blocks=True)
     approval = None if entry is None or found.problem is not None else entry.approval(found.digest)

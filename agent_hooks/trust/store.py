@@ -47,13 +47,14 @@ class Approval(Struct, omit_defaults=True):
     """One approved set.
 
     `at`: seconds since 1970; `files`: the SHA-256 of each file by its name; `by`: how it was approved, `trust`,
-    `question`, `follow` or `new`.
+    `question`, `follow` or `new`; `tree`: the processes above an approval without a terminal, until a user confirms it.
     """
 
     digest: str
     at: float
     files: dict[str, str]
     by: str = "trust"
+    tree: tuple[str, ...] = ()
 
 
 class Entry(Struct, omit_defaults=True):
@@ -153,11 +154,11 @@ class TrustStore:
 
     # ---- changes
 
-    def approve(self, key: str, found: ProjectSet, *, by: str = "trust") -> Approval:
+    def approve(self, key: str, found: ProjectSet, *, by: str = "trust", tree: tuple[str, ...] = ()) -> Approval:
         """Approve a set, and keep its bytes; raises `TrustError`."""
         if found.problem is not None:
             raise TrustError(found.problem)
-        approval = Approval(found.digest, time.time(), {file.name: file.digest for file in found.files}, by)
+        approval = Approval(found.digest, time.time(), {file.name: file.digest for file in found.files}, by, tree)
         with self._changing():
             self._keep(found, approval)
             entry = self.entries.setdefault(key, Entry(found.project))
@@ -181,13 +182,15 @@ class TrustStore:
     def refuse(self, key: str, found: ProjectSet) -> None:
         """Keep the person's no to a set, so that they are asked again only about another one; raises `TrustError`.
 
-        A set that was approved before the last one is no longer approved then.
+        A set that was approved before the last one, or without a terminal, is no longer approved then.
         """
         with self._changing():
             entry = self.entries.setdefault(key, Entry(found.project))
             entry.refused = found.digest
             entry.approved = [
-                each for each in entry.approved if each.digest != found.digest or each is entry.approved[-1]
+                each
+                for each in entry.approved
+                if each.digest != found.digest or (each is entry.approved[-1] and not each.tree)
             ]
 
     def remove(self, key: str) -> bool:

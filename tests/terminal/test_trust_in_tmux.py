@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -58,6 +59,11 @@ def test_a_hook_is_approved_inside_of_the_program(terminal: Callable[..., Tmux],
     tmux.enter("/trust")
     tmux.sees("count from now on? [y/N]", times=2)
     tmux.type("y")
+    tmux.press("Enter")
+    # The session that runs is one of an agent.
+    code = re.search(r"Type (\w+) and Enter:", tmux.sees("and Enter:"))
+    assert code is not None
+    tmux.type(code[1])
     tmux.press("Enter")
     tmux.sees("in force: 1 hook")
     tmux.enter("@bash true")

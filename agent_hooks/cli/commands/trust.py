@@ -12,6 +12,7 @@ import click
 from agent_hooks.cli.completing import file_names
 from agent_hooks.cli.lifetime import FAILED, OK
 from agent_hooks.cli.options import cwd_option, json_option
+from agent_hooks.cli.proving import prove_user
 from agent_hooks.cli.reports.approvals import print_approvals
 from agent_hooks.cli.screen.marked import one_line
 from agent_hooks.cli.screen.trust_question import MOST_BYTES, MOST_FILES, is_large
@@ -68,6 +69,8 @@ def command(
     seconds = None if follow is None else _seconds(follow)
     trust = Trust()
     if as_list:
+        # An agent could approve the set whose digest it reads here.
+        refuse_below_an_agent("trust --list")
         ctx.exit(FAILED if print_approvals(trust, cwd, as_json=as_json) else OK)
     refuse_below_an_agent("trust")
     sources = trust.sources(cwd)
@@ -86,6 +89,9 @@ def command(
     if not _approve(chosen, trust.store(), files, yes=yes):
         ctx.exit(FAILED)
     if seconds is not None:
+        if not any(each.waits for each in chosen):
+            # The saves that follow are approved without another question.
+            prove_user("trust --follow")
         # Imported here, because only this option needs it.
         from agent_hooks.cli.following import follow_saves
 
@@ -140,6 +146,7 @@ def _rebuild(store: TrustStore) -> bool:
         question = "Begin an empty store?"
     if not confirm(question):
         return False
+    prove_user("trust")
     store.rebuild(entries)
     say_done("the trust store was rebuilt")
     return True
@@ -194,11 +201,13 @@ def _is_below(path: str, directories: set[str]) -> bool:
 def _approve(chosen: list[ProjectTrust], store: TrustStore, files: Sequence[str], *, yes: bool) -> bool:
     """Approve the sets that wait, and return whether all of them are approved now."""
     everything = True
+    tree: tuple[str, ...] | None = None
     asks = yes or can_ask()
     # A project above without any hook would hide the line of the one that the person has in mind.
     telling = [each for each in chosen if each.state != "empty"] or chosen
     for project in chosen:
-        if not (project.waits or (project.note is not None and asks)):
+        doubted = project.doubt is not None and can_ask()
+        if not (project.waits or doubted or (project.note is not None and asks)):
             if project in telling:
                 tell(f"{one_line(project.project)}: {_words(project)}")
             continue
@@ -207,10 +216,11 @@ def _approve(chosen: list[ProjectTrust], store: TrustStore, files: Sequence[str]
         named = _names(project, files) if files else None
         _check_size(project, named)
         if yes:
+            tree = prove_user("trust --yes") if tree is None else tree
             if not is_quiet():
                 # The changes of a set that was approved before are short enough for a log.
                 show(project, store, named=[] if project.approval is None else None)
-            store.approve(project.key, project.found)
+            store.approve(project.key, project.found, tree=tree)
             tell_approved(project)
         else:
             everything &= ask(project, store, by="trust", named=_in_full(project, named, files))
@@ -218,9 +228,9 @@ def _approve(chosen: list[ProjectTrust], store: TrustStore, files: Sequence[str]
 
 
 def _words(project: ProjectTrust) -> str:
-    if project.note is not None:
+    if (text := project.note or project.doubt) is not None:
         # No person can be asked here, and this command is the remedy of the note.
-        note = project.note.removeprefix(f"{project.directory}: ").removesuffix(REMEDY)
+        note = text.removeprefix(f"{project.directory}: ").removesuffix(REMEDY)
         return f"approved already, digest {project.found.digest}; {note}{REMEDY}, at a terminal, or with --yes"
     words = {"always": "any content is approved (--always)", "empty": "nothing to approve"}
     return words.get(project.state, f"approved already, digest {project.found.digest}")
@@ -249,11 +259,12 @@ def _in_full(project: ProjectTrust, named: list[str] | None, files: Sequence[str
 
 def _approve_digest(sources: TrustedSources, store: TrustStore, digest: str) -> None:
     """Approve the set of a digest; raises `TrustError` when no project here has it."""
+    tree = prove_user("trust --digest")
     digest = digest.lower()
     for project in sources.projects:
         if project.found.digest == digest and project.found.problem is None:
-            if project.state not in ("approved", "always"):
-                store.approve(project.key, project.found)
+            if project.state not in ("approved", "always") or (project.doubt is not None and not tree):
+                store.approve(project.key, project.found, tree=tree)
             tell_approved(project)
             return
     found = ", ".join(f"{one_line(each.project)} has {each.found.digest}" for each in sources.projects)
@@ -276,8 +287,9 @@ def _approve_always(chosen: list[ProjectTrust], trust: Trust, *, yes: bool) -> i
         say("any content of this repository will count, on every branch that is checked out, without a question")
         if not confirm(f"{one_line(project.project)}\nIs it your own, and may it run any code from now on?"):
             return FAILED
+    tree = prove_user("trust --always")
     if project.found.problem is None:
-        store.approve(project.key, project.found)
+        store.approve(project.key, project.found, tree=tree)
     store.set_always(project.key, project.project, always=True)
     say_done(f"approved, with any content: {one_line(project.project)}; to end this: agent-hooks untrust")
     return OK

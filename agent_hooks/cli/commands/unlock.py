@@ -8,6 +8,7 @@ import click
 
 from agent_hooks.cli.lifetime import OK
 from agent_hooks.cli.options import cwd_option
+from agent_hooks.cli.proving import prove_user
 from agent_hooks.cli.reports.unlocking import sentence, summary
 from agent_hooks.cli.streams import echo, tell
 from agent_hooks.cli.trusting import demand_person
@@ -39,7 +40,9 @@ def command(ctx: click.Context, duration: str | None, own: bool, ends: bool, cwd
         end()
         tell("nothing is unlocked")
     if duration is not None and not ends:
-        state = begin(find_place(cwd), _seconds(duration), own=own)
+        seconds = _seconds(duration)
+        prove_user("unlock")
+        state = begin(find_place(cwd), seconds, own=own)
         record(state, "begin")
         _show(state)
     elif former is not None and former.is_in_force() and not ends:

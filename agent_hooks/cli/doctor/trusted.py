@@ -54,6 +54,8 @@ def _project(project: ProjectTrust) -> Iterator[Diagnosis]:
         yield Diagnosis("ok", _WHAT, f"{one_line(project.directory)}: {text}")
         if project.note is not None:
             yield Diagnosis("warning", _WHAT, one_line(project.note.removesuffix(f": {REMEDY}")), REMEDY)
+    if project.doubt is not None and not project.waits:
+        yield Diagnosis("warning", _WHAT, one_line(project.doubt.removesuffix(f": {REMEDY}")), REMEDY)
 
 
 def _words(facts: FileFacts) -> str:

@@ -35,6 +35,7 @@ from agent_hooks.host.tools import builtin_tools
 from agent_hooks.host.view import View
 from agent_hooks.runner.runner import HookRunner
 from agent_hooks.settings import agent_home
+from agent_hooks.trust.open_sessions import OpenSession
 from agent_hooks.trust.policy import Trust, TrustedSources
 from agent_hooks.ui.base import Dialogs
 from agent_hooks.values.tool import Tool
@@ -219,6 +220,7 @@ async def until_signal(
 
     async def watch_approvals() -> None:
         while True:
+            sign.seen(os.getpid())
             await anyio.sleep(APPROVAL_INTERVAL)
             if (reason := reloading.withdrawn()) is None:
                 continue
@@ -231,6 +233,8 @@ async def until_signal(
         before()
         scope.cancel()
 
+    sign = OpenSession(CLIENT, host.state().session_id)
+    sign.seen(os.getpid())
     # Not `async with`: a task group would wrap the mode's own exception in a group.
     tasks = anyio.create_task_group()
     await tasks.__aenter__()
@@ -241,6 +245,7 @@ async def until_signal(
             yield scope
     finally:
         tasks.cancel_scope.cancel()
+        sign.end()
         await tasks.__aexit__(None, None, None)
     # Hooks have to unload yet, and the closed terminal may send its second SIGHUP.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)

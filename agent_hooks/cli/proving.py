@@ -1,0 +1,114 @@
+"""Find out that a user, and no agent, runs a command that loosens something.
+
+While a judged session is open or recent, the command shows a code on the terminal itself and takes it typed there.
+Redirected streams, options and variables answer nothing.  Without a terminal, the command is refused then.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import select
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from agent_hooks.cli.streams import can_show_question
+from agent_hooks.errors import AgentHooksError
+from agent_hooks.trust.ancestors import ancestors, refuse_below_an_agent
+from agent_hooks.trust.open_sessions import RECENT, open_session
+
+LIMIT = 60.0
+"""Seconds in which the code must be typed."""
+_TERMINAL = "/dev/tty"
+_ATTEMPTS = 3
+# Without characters that look like others.
+_CHARACTERS, _LENGTH = "abcdefghjkmnpqrstuvwxyz23456789", 4
+# The processes that are noted of an approval without a terminal.
+_MOST = 12
+
+
+def prove_user(command: str) -> tuple[str, ...]:
+    """Return the process tree of a command that nobody could be asked about; empty after a user has run it.
+
+    Raises `AgentHooksError` below an agent, and while a judged session is open or recent unless the code was typed;
+    `command`: `trust` for example.
+    """
+    refuse_below_an_agent(command)
+    if (session := open_session()) is not None:
+        _ask_for_code(command, session)
+        return ()
+    return () if can_show_question() or _has_terminal() else process_tree()
+
+
+def process_tree() -> tuple[str, ...]:
+    """Return the names and ids of the processes above this one, the nearest first."""
+    return tuple(f"{each.name} ({each.pid})" for each in ancestors(os.getppid()))[:_MOST]
+
+
+def _has_terminal() -> bool:
+    try:
+        os.close(os.open(_TERMINAL, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC))
+    except OSError:
+        return False
+    return True
+
+
+def _ask_for_code(command: str, session: str) -> None:
+    try:
+        terminal = os.open(_TERMINAL, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError:
+        raise AgentHooksError(
+            f"agent-hooks {command} needs a terminal, because {session}; run it in a terminal, or "
+            f"{RECENT / 60:g} minutes after the end of the last session"
+        ) from None
+    try:
+        with _in_background_too():
+            _write(terminal, f"agent-hooks {command}: {session}, so type a code to show that you are there.\n")
+            if any(_is_typed(terminal) for _ in range(_ATTEMPTS)):
+                return
+    except OSError:
+        pass
+    finally:
+        os.close(terminal)
+    raise AgentHooksError(f"agent-hooks {command}: the code was not typed, so nothing was changed; try again")
+
+
+def _is_typed(terminal: int) -> bool:
+    """Show a new code, and return whether the next line is the same."""
+    # Imported here, because other systems lack it.
+    import termios
+
+    code = "".join(secrets.choice(_CHARACTERS) for _ in range(_LENGTH))
+    # Keys that were pressed before the code was shown do not answer it.
+    with suppress(termios.error):
+        termios.tcflush(terminal, termios.TCIFLUSH)
+    _write(terminal, f"Type {code} and Enter: ")
+    end, typed = time.monotonic() + LIMIT, b""
+    while not typed.endswith(b"\n"):
+        ready, _, _ = select.select([terminal], [], [], max(end - time.monotonic(), 0))
+        if not ready or not (piece := os.read(terminal, 256)):
+            _write(terminal, "\n")
+            raise TimeoutError
+        typed += piece
+    return typed.decode("utf-8", "replace").strip().lower() == code
+
+
+def _write(terminal: int, text: str) -> None:
+    os.write(terminal, text.encode())
+
+
+@contextmanager
+def _in_background_too() -> Iterator[None]:
+    """Let a background process get an error from its terminal; the signals would stop it for ever."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    former = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGTTIN, signal.SIGTTOU)}
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)

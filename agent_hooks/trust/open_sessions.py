@@ -1,0 +1,139 @@
+"""The judged sessions of this user: which are open, or were until a short while ago.
+
+A command that loosens something asks for more then, because an agent may have started it: a process that has left the
+agent's process tree looks like a user's.  Each session has a small file below the agent home, which is sealed.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+
+import msgspec
+from msgspec import Struct
+
+from agent_hooks.settings import agent_home
+from agent_hooks.storage.digests import sha256
+from agent_hooks.values.events import TRIAL
+
+RECENT = 10 * 60.0
+"""Seconds after its last sign for which a session without a living process is recent."""
+_WHERE = os.path.join("trust", "open")
+# Seconds between two signs of a session that goes on.
+_INTERVAL = 30.0
+# Files that are older than this are removed when a session begins.
+_OLD = 30 * 86400.0
+
+
+class _Sign(Struct):
+    """The agent, the id of its process and the time of that process's start; 0 without a known process."""
+
+    client: str
+    process: int = 0
+    started: str = ""
+
+
+class OpenSession:
+    """The sign of one session: `seen(process)` at its events, `end()` after the last one."""
+
+    __slots__ = ("_client", "_next", "_path", "_process")
+
+    def __init__(self, client: str, session: str) -> None:
+        self._client = client
+        name = sha256(session.encode("utf-8", "surrogatepass"))[:16]
+        # The sample call of `agent-hooks doctor` belongs to no session of an agent.
+        self._path = "" if session.startswith(TRIAL) else os.path.join(agent_home(), _WHERE, f"{client}-{name}")
+        self._process: int | None = None
+        self._next = 0.0
+
+    def seen(self, process: int | None) -> None:
+        """Note that the session is open; `process`: the id of the agent's process, if it is known."""
+        now = time.monotonic()
+        if now >= self._next or process != self._process:
+            self._process, self._next = process, now + _INTERVAL
+            self._write(_Sign(self._client, process or 0, _started(process) if process else ""))
+
+    def end(self) -> None:
+        """Note that the session has ended just now."""
+        self._next = 0.0
+        self._write(_Sign(self._client))
+
+    def _write(self, sign: _Sign) -> None:
+        if not self._path:
+            return
+        # A session whose sign cannot be written is judged all the same.
+        with suppress(OSError):
+            if not os.path.lexists(self._path):
+                os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
+                _remove_old(os.path.dirname(self._path))
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+            file = os.open(self._path, flags, 0o600)
+            try:
+                os.write(file, msgspec.json.encode(sign))
+            finally:
+                os.close(file)
+
+
+def open_session() -> str | None:
+    """Return the words for a judged session that is open or recent, `None` when there is none."""
+    recent = None
+    directory = os.path.join(agent_home(), _WHERE)
+    try:
+        names = sorted(os.listdir(directory))
+    except FileNotFoundError:
+        return None
+    except OSError as exc:
+        return f"{directory} cannot be read ({exc.strerror}), so a session may be open"
+    for name in names:
+        sign, age = _read(os.path.join(directory, name))
+        if sign.process and _started(sign.process) == sign.started:
+            return f"a session of {sign.client} is open (process {sign.process})"
+        if age < RECENT:
+            recent = f"a session of {sign.client} was open less than {RECENT / 60:g} minutes ago"
+    return recent
+
+
+def _read(path: str) -> tuple[_Sign, float]:
+    """Return the sign in a file, and its age in seconds; a file that cannot be read is recent."""
+    try:
+        age = time.time() - os.lstat(path).st_mtime
+        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            return msgspec.json.decode(os.read(file, 4096), type=_Sign), age
+        finally:
+            os.close(file)
+    except FileNotFoundError:
+        return _Sign("?"), RECENT
+    # Half a sign of a session that begins just now, for example.
+    except (OSError, msgspec.MsgspecError):
+        return _Sign("an agent"), 0.0
+
+
+def _started(process: int) -> str | None:
+    """Return the time of a process's start, empty where the system does not tell; `None` for one that has ended."""
+    try:
+        with open(f"/proc/{process}/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+        # A process that was not waited for runs no more.
+        return None if fields[0] in (b"Z", b"X") else fields[19].decode()
+    except (OSError, IndexError):
+        pass
+    if os.path.isdir("/proc/self"):
+        return None
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return None
+    except (OSError, OverflowError):
+        pass
+    return ""
+
+
+def _remove_old(directory: str) -> None:
+    limit = time.time() - _OLD
+    for name in os.listdir(directory):
+        path = os.path.join(directory, name)
+        with suppress(OSError):
+            if os.lstat(path).st_mtime < limit:
+                os.unlink(path)

@@ -1,0 +1,237 @@
+"""While a judged session is open or recent, only a user at a terminal loosens something."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import forking
+from agent_hooks.trust.open_sessions import RECENT, OpenSession, open_session
+from agent_hooks.trust.policy import Trust
+from running import Command
+from trust.approving import agent_file, approve, state
+
+pytestmark = pytest.mark.usefixtures("no_agent_around", "home")
+
+
+@pytest.fixture
+def command(project: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Give the command line, without a terminal, in a project with a hook that nobody has approved."""
+    agent_file(project)
+    monkeypatch.setenv(forking.NO_TERMINAL, "1")
+    found = Command(project)
+    found.trusted = False
+    return found
+
+
+@pytest.fixture
+def session() -> OpenSession:
+    """Give a session of an agent, which is this process."""
+    found = OpenSession("claude-code", "s")
+    found.seen(os.getpid())
+    return found
+
+
+def signs(home: Path) -> list[Path]:
+    """Return the files of all sessions."""
+    return list((home / ".agent" / "trust" / "open").iterdir())
+
+
+def age(home: Path, seconds: float) -> None:
+    """Let the last signs of all sessions be so old."""
+    for path in signs(home):
+        os.utime(path, (time.time() - seconds,) * 2)
+
+
+# ---- which sessions are open -----------------------------------------------------------------------------------------
+
+
+def test_a_session_is_open_while_its_process_lives_and_recent_afterwards(home: Path, session: OpenSession) -> None:
+    """An ended process whose number another one has is not the session's."""
+    age(home, 2 * RECENT)
+    assert open_session() == f"a session of claude-code is open (process {os.getpid()})"
+    [path] = signs(home)
+    path.write_text(path.read_text().replace('"started":"', '"started":"9'))
+    age(home, RECENT - 60)
+    assert open_session() == "a session of claude-code was open less than 10 minutes ago"
+    age(home, RECENT + 1)
+    assert open_session() is None
+    session.end()
+    assert "was open" in str(open_session())
+    session.seen(os.getpid())
+    assert "is open" in str(open_session())
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"client": 1}'])
+def test_a_sign_that_cannot_be_read_is_a_recent_session(home: Path, session: OpenSession, text: str) -> None:
+    """Half a sign may be that of a session that begins just now."""
+    signs(home)[0].write_text(text)
+    assert open_session() is not None
+
+
+def test_the_trial_of_doctor_is_no_session(home: Path) -> None:
+    """A user who checks an installation is not asked for a code afterwards."""
+    OpenSession("claude-code", "agent-hooks doctor 12").seen(os.getpid())
+    assert open_session() is None
+
+
+def test_a_run_and_a_judged_event_of_another_agent_are_sessions(command: Command, home: Path) -> None:
+    """Both leave a sign, which is not older than the session's end."""
+    command("run", "--no-session", "@bash true")
+    assert open_session() == "a session of agent-hooks was open less than 10 minutes ago"
+    for path in signs(home):
+        path.unlink()
+    event = {"hook_event_name": "PreToolUse", "session_id": "s", "cwd": str(command.project), "tool_name": "Read"}
+    given = json.dumps({**event, "tool_input": {"file_path": "x"}, "tool_use_id": "1"})
+    os.environ["CLAUDECODE"] = "1"
+    try:
+        command("bridge", "claude-code", stdin=given)
+    finally:
+        del os.environ["CLAUDECODE"]
+    assert "a session of claude-code" in str(open_session())
+
+
+# ---- without a terminal ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "args",
+    [("trust", "--yes"), ("trust", "--always", "--yes"), ("untrust",), ("disable", "gate"), ("trust", "--digest")],
+)
+def test_without_a_terminal_nothing_is_loosened_while_a_session_is_open_or_recent(
+    command: Command, session: OpenSession, args: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither an option nor a forged CI helps, and the digest is not told."""
+    monkeypatch.setenv("CI", "true")
+    if args[0] != "trust":
+        approve(command.project)
+    before = Path(Trust().store().path).read_bytes() if args[0] != "trust" else None
+    if args[-1] == "--digest":
+        args = (*args, state(command.project).found.digest)
+    for _ in range(2):
+        error = command(*args, code=1).stderr
+        assert f"agent-hooks {args[0]}" in error
+        assert "needs a terminal, because a session of claude-code" in error
+        session.end()
+    store = Path(Trust().store().path)
+    assert (store.read_bytes() if store.exists() else None) == before
+
+
+def test_an_approval_without_a_terminal_is_announced_until_a_user_confirms_it(command: Command) -> None:
+    """It names the processes that gave it; a yes at a terminal ends this."""
+    command("trust", "--yes")
+    approval = state(command.project).approval
+    assert approval is not None
+    assert any(each.endswith(f"({os.getpid()})") for each in approval.tree)
+    words = "approved without a terminal on "
+    assert words in command("run", "--no-session", "@read x", code=None).stderr
+    found = json.loads(command("doctor", "--json", code=None).stdout)["findings"]
+    assert [each["status"] for each in found if words in each["text"]] == ["warning"]
+    for path in signs(Path.home()):
+        path.unlink()
+    dialog = command.dialog("trust")
+    shown = dialog.sees("count from now on? [y/N] ")
+    assert "def register(api)" in shown
+    dialog.type("y\n")
+    dialog.end()
+    assert state(command.project).doubt is None
+
+
+def test_a_no_to_an_approval_without_a_terminal_ends_it(command: Command) -> None:
+    """It was the last one, and the next session leaves the hooks out."""
+    command("trust", "--yes")
+    dialog = command.dialog("trust")
+    dialog.sees("count from now on? [y/N] ")
+    dialog.type("n\n")
+    dialog.end(1)
+    assert state(command.project).state == "refused"
+
+
+def test_below_an_agent_the_list_of_digests_is_not_shown(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An agent could approve the set whose digest it reads."""
+    monkeypatch.setenv("CLAUDECODE", "1")
+    done = command("trust", "--list", code=1)
+    assert "is for a person" in done.stderr
+    assert done.stdout == ""
+
+
+ESCAPES = {
+    "setsid": "setsid -f {} < /dev/null",
+    "an empty environment": "env -i HOME=$HOME PATH=$PATH {}",
+    "a forged CI": "CI=true GITHUB_ACTIONS=true {}",
+    "a double fork": "( ( {} & ) & )",
+    "script": "script -qec {} /dev/null < /dev/null",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("escape", ESCAPES.values(), ids=ESCAPES)
+def test_a_detached_command_approves_nothing(command: Command, session: OpenSession, escape: str) -> None:
+    """Its process tree and its environment show no agent; `script` gives a terminal, at which nobody types the code."""
+    program = f"{sys.executable} -m agent_hooks trust --yes; touch {command.project}/ended"
+    line = escape.format(shlex.quote(program) if "script" in escape else f"sh -c {shlex.quote(program)}")
+    subprocess.run(["sh", "-c", line], cwd=command.project, stdin=subprocess.DEVNULL, timeout=120, check=False)
+    end = time.monotonic() + 60
+    while not (command.project / "ended").exists():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    assert state(command.project).state == "new"
+
+
+# ---- the code --------------------------------------------------------------------------------------------------------
+
+
+def typed(answer: str) -> str:
+    """Return the outcome of `prove_user` in a process whose user types an answer; `{}` is the code that is shown."""
+    program = f"""
+import fcntl, os, pty, re, sys, termios, threading
+from agent_hooks.cli import proving
+ours, theirs = pty.openpty()
+os.setsid()
+fcntl.ioctl(theirs, termios.TIOCSCTTY, 0)
+def user():
+    seen = b""
+    while piece := os.read(ours, 4096):
+        seen += piece
+        if found := re.search(rb"Type (\\w+) and Enter: ", seen):
+            os.write(ours, {answer!r}.replace("{{}}", found[1].decode()).encode())
+            seen = b""
+threading.Thread(target=user, daemon=True).start()
+proving.LIMIT = {60 if answer.endswith(chr(10)) else 1}
+try:
+    print(proving.prove_user("trust"))
+except Exception as exc:
+    print(exc)
+os._exit(0)
+"""
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    ).stdout.strip()
+
+
+@pytest.mark.parametrize(
+    ("answer", "proved"),
+    [("{}\n", True), (" {} \n", True), ("y\n", False), ("\n", False), ("{}", False), ("{}x\n", False)],
+)
+def test_only_the_code_that_is_shown_on_the_terminal_is_taken(session: OpenSession, answer: str, proved: bool) -> None:
+    """It is taken from the terminal itself, whatever stdin is; Enter, a yes and half a line are no code."""
+    found = typed(answer)
+    assert (found == "()") is proved, found
+    assert ("the code was not typed" in found) is not proved
+
+
+def test_without_a_session_no_code_is_asked_for() -> None:
+    """The usual case stays as it was."""
+    assert typed("never") == "()"
