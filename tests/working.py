@@ -8,13 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from agent_hooks import HookRunner, checkpoints
-from agent_hooks.checkpoints import Undone
+from agent_hooks.checkpoints import Undone, keeping
+from agent_hooks.checkpoints import git as asking
 from agent_hooks.dispatch.context import Surroundings
 from agent_hooks.host.tools import builtin_tools
 from agent_hooks.pipeline import saving
 from agent_hooks.pipeline.order import call_tool
 from agent_hooks.records import Records
 from agent_hooks.testing import ScriptedUI
+from support import PATIENCE
+
+# A busy machine takes long for what is quick elsewhere.
+keeping.BEFORE_A_CALL = PATIENCE
+asking.ASKING = PATIENCE / 4
 
 GIT = ["git", "-c", "user.name=p", "-c", "user.email=p@example.com"]
 

@@ -14,8 +14,8 @@ _MISSING = "its content is gone from git's object store"
 class Receiver(Protocol):
     """Takes one file: `begin`, any number of `take`, then `end`; or `fail` with the reason alone."""
 
-    def begin(self) -> None:
-        """A file begins."""
+    def begin(self, size: int) -> None:
+        """A file of so many bytes begins."""
 
     def take(self, chunk: bytes) -> None:
         """Take the next bytes of it."""
@@ -57,7 +57,7 @@ class Contents:
             return True
         self._is_file, self._left, self._step = kind == b"blob", int(size), self._body
         if self._is_file:
-            self._receiver.begin()
+            self._receiver.begin(int(size))
         return True
 
     def _body(self) -> bool:

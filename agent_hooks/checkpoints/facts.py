@@ -85,7 +85,23 @@ def remembered(where: str) -> Facts | None:
     top = working_tree(where)
     if top is None or "GIT_CEILING_DIRECTORIES" in os.environ:
         return None
-    store = store_of(top)
+    facts = former(store_of(top))
+    if facts is None:
+        return None
+    try:
+        inside = os.path.relpath(os.path.realpath(where), facts.top).split(os.sep)[0]
+        same_disk = os.stat(where).st_dev == os.stat(facts.top).st_dev
+    except (OSError, ValueError):
+        return None
+    if facts.top != os.path.realpath(top) or inside in (".git", os.pardir) or not same_disk:
+        return None
+    if not os.path.isfile(os.path.join(facts.repository, "HEAD")) or facts.asked != circumstances(facts.top):
+        return None
+    return facts if all(signature(each) == known for each, known in facts.files.items()) else None
+
+
+def former(store: str) -> Facts | None:
+    """Return the facts in a store, which may have changed since; `None` if it has none that can be used."""
     # The facts become options of git, so no other user may have written them.
     if reason_against(store) is not None:
         return None
@@ -93,16 +109,9 @@ def remembered(where: str) -> Facts | None:
     try:
         if os.lstat(path).st_uid not in (os.geteuid(), 0):
             return None
-        facts = _decoded(read_regular(path, path, _LONGEST))
-        inside = os.path.relpath(os.path.realpath(where), facts.top).split(os.sep)[0]
-        same_disk = os.stat(where).st_dev == os.stat(facts.top).st_dev
+        return _decoded(read_regular(path, path, _LONGEST))
     except (OSError, StorageError, ValueError, RecursionError):
         return None
-    if facts.top != os.path.realpath(top) or inside in (".git", os.pardir) or not same_disk:
-        return None
-    if not os.path.isfile(os.path.join(facts.repository, "HEAD")) or facts.asked != circumstances(facts.top):
-        return None
-    return facts if all(signature(each) == known for each, known in facts.files.items()) else None
 
 
 def _encoded(facts: Facts) -> bytes:

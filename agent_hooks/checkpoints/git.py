@@ -17,13 +17,15 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, nullcontext, suppress
+from functools import partial
 from typing import NamedTuple
 
 import anyio
 import anyio.to_thread
 
-from agent_hooks.checkpoints.facts import Facts, circumstances, remember, remembered, sources
+from agent_hooks.checkpoints.facts import Facts, circumstances, former, remember, remembered, sources
 from agent_hooks.checkpoints.faults import failure, number_in, reason_against
+from agent_hooks.checkpoints.pipes import Pipes
 from agent_hooks.checkpoints.private import format_of, open_lock, prepare
 from agent_hooks.checkpoints.stores import lost_tree, top_of
 from agent_hooks.concurrency import process
@@ -31,7 +33,7 @@ from agent_hooks.errors import AgentHooksError, os_reason
 from agent_hooks.storage.files import StorageError, flush, read_regular
 from agent_hooks.storage.git import NO_PROGRAMS, git_environment, git_program, without_hooks
 from agent_hooks.storage.locks import try_lock
-from agent_hooks.turn_notes import store_of
+from agent_hooks.turn_notes import store_of, working_tree
 
 # Objects and refs are handed to the disk; `flush` waits for it once, at the end.
 _TO_DISK = ("-c", "core.fsync=loose-object,pack,pack-metadata,reference", "-c", "core.fsyncMethod=writeout-only")
@@ -45,8 +47,12 @@ _BIT_BY_BIT = (
     *("-c", "core.checkStat=default", "-c", "core.trustctime=true"),
     *("-c", "submodule.recurse=false", "-c", "i18n.commitEncoding=UTF-8"),
 )
-# The person's settings that hold for checkpoints too.
-_FOLLOWED = re.compile(r"core\.(ignorecase|precomposeunicode|excludesfile)")
+# The user's settings that apply to checkpoints too.
+_FOLLOWED = re.compile(r"core\.(precomposeunicode|excludesfile)")
+LIMIT = 60.0
+"""Seconds that one git command may take."""
+# Seconds that git may take for a question about the user's repository, which is ignored without an answer.
+ASKING = 2.0
 # A file of the store that is there once the first checkpoint has all of its objects.
 _WHOLE = "whole"
 # Bytes of a file of ignored paths that are read.
@@ -59,6 +65,10 @@ _WAITING = "waiting"
 
 class CheckpointError(AgentHooksError):
     """A checkpoint cannot be made or restored; the text gives the reason and the remedy."""
+
+
+class GitTimeoutError(CheckpointError):
+    """git, or a whole checkpoint, took too long."""
 
 
 class Output(NamedTuple):
@@ -98,13 +108,17 @@ class Worktree:
         self.settings: tuple[str, ...] = ()
         self.repository = repository
         self._objects = objects
+        self.pipes = Pipes(top, *([os.path.join(repository, "info", "exclude")] if repository else ()))
         # Git's answers about the repository, which are written to the store with the next checkpoint.  They are `None`
         # if the store has them already, or if they must not be kept.
         self.facts: Facts | None = None
+        self._ignores_case: bool | None = None
         # Switches off the hooks in the configuration of the repository.
         self.no_hooks: dict[str, str] = {}
         self._environment = {
             **git_environment(top),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": os.devnull,
             "GIT_DIR": self.store,
             "GIT_WORK_TREE": top,
             "GIT_INDEX_FILE": self.index,
@@ -124,26 +138,59 @@ class Worktree:
         receive: Callable[[bytes], object] | None = None,
         borrowing: bool = False,
         index: str | None = None,
+        limit: float | None = LIMIT,
     ) -> Output:
         """Run git on the store, without any conversion of contents; `receive` gets the output as it comes.
 
-        `borrowing`: objects of the person's repository count as present; `index`: another index than that of the store.
+        `borrowing`: objects of the person's repository count as present; `index`: another index than that of the store;
+        `limit`: the seconds that git may take.
         """
-        settings = (*_BIT_BY_BIT, *self.settings)
+        settings = (*_BIT_BY_BIT, *self.settings, "-c", f"core.ignoreCase={str(self.ignores_case).lower()}")
         environment = self._environment
         if borrowing and self._objects:
             # git takes quotes for those of C, and a path with them is not borrowed from.
             environment = {**environment, "GIT_ALTERNATE_OBJECT_DIRECTORIES": _quoted(self._objects)}
         if index is not None:
             environment = {**environment, "GIT_INDEX_FILE": index}
-        done = await run_git(*settings, *args, cwd=self.top, env=environment, stdin=stdin, receive=receive)
-        return done._replace(store=self.store)
+        run = partial(
+            run_git, *settings, *args, cwd=self.top, env=environment, stdin=stdin, receive=receive, limit=limit
+        )
+        return (await self.pipes.passed(run))._replace(store=self.store)
 
     async def theirs(self, *args: str, stdin: bytes = b"") -> Output:
-        """Run git on the person's repository, which it never changes; the output is empty when that is gone."""
+        """Run git on the user's repository, which it never changes; it fails when that is gone or damaged."""
         if self.repository is None:
-            return Output(0, b"", "")
-        return await run_git(*args, cwd=self.top, env={**git_environment(self.top), **self.no_hooks}, stdin=stdin)
+            return Output(1, b"", "the repository is gone or damaged")
+        env = {**git_environment(self.top), **self.no_hooks}
+        run = partial(run_git, *args, cwd=self.top, env=env, stdin=stdin, limit=ASKING)
+        try:
+            return await self.pipes.passed(run)
+        except GitTimeoutError as exc:
+            return Output(1, b"", str(exc))
+
+    @property
+    def ignores_case(self) -> bool:
+        """Whether the file system takes small and capital letters for the same, whatever the repository says."""
+        if self._ignores_case is None:
+            self._ignores_case = _ignores_case(self.top)
+        return self._ignores_case
+
+    def leave_irregular_excludes(self) -> None:
+        """Do not read the user's own file of ignored paths when that is a pipe or a device."""
+        path = self.excludes
+        if os.path.exists(path) and not os.path.isfile(path):
+            self.settings = (*self.settings, "-c", f"core.excludesFile={os.devnull}")
+            self.pipes.irregular.append(path)
+
+    @property
+    def excludes(self) -> str:
+        """The path of the user's own file of ignored paths."""
+        name = "core.excludesfile="
+        own = [each[len(name) :] for each in self.settings if each.lower().startswith(name)]
+        if own:
+            return os.path.join(self.top, os.path.expanduser(own[-1]))
+        base = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
+        return os.path.join(base, "git", "ignore")
 
     @property
     def has_store(self) -> bool:
@@ -224,6 +271,19 @@ class Worktree:
         return CheckpointError(failure(self.store, number, os_reason(exc) if isinstance(exc, OSError) else str(exc)))
 
 
+def _ignores_case(top: str) -> bool:
+    """Return whether a name of the working tree leads to the same file with the other case."""
+    with suppress(OSError):
+        for name in sorted(os.listdir(top)):
+            if name.swapcase() != name:
+                one = os.lstat(os.path.join(top, name))
+                with suppress(FileNotFoundError):
+                    other = os.lstat(os.path.join(top, name.swapcase()))
+                    return (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
+                return False
+    return False
+
+
 def _make(path: str) -> None:
     """Make an empty file, where that is possible."""
     with suppress(OSError):
@@ -249,13 +309,15 @@ async def run_git(
     env: dict[str, str],
     stdin: bytes = b"",
     receive: Callable[[bytes], object] | None = None,
+    limit: float | None = LIMIT,
 ) -> Output:
     """Run git and return its output; raises `CheckpointError` when git or the directory is missing.
 
-    `receive`: gets the output as it comes, which is then not returned.
+    `receive`: gets the output as it comes, which is then not returned; `limit`: the seconds after which git is ended, and
+    `GitTimeoutError` raised.
     """
     out, err = bytearray(), process.Capture()
-    git = git_program(cwd)
+    git, began = git_program(cwd), anyio.current_time()
     if git is None:
         raise CheckpointError("git is not installed, and checkpoints need it")
     # A pipe as stdin would need a task that writes to it.
@@ -264,10 +326,11 @@ async def run_git(
             file.write(stdin)
             file.seek(0)
         try:
-            code, _ = await process.stream(
+            code, killed = await process.stream(
                 [git, *_QUIET, *args],
                 cwd=cwd,
                 env=env,
+                timeout=limit,
                 stdin=None if file is None else file.fileno(),
                 stdout=out.extend if receive is None else receive,
                 stderr=err,
@@ -276,50 +339,82 @@ async def run_git(
             if not os.path.isdir(cwd):
                 raise CheckpointError(_missing_directory(cwd)) from None
             raise CheckpointError(f"{git} cannot be run: {os_reason(exc)}") from None
+    if killed and limit is not None and anyio.current_time() - began >= limit:
+        raise GitTimeoutError(f"{cwd}: git took longer than {limit:g} s")
     return Output(code, bytes(out), err.text())
 
 
 async def open_worktree(cwd: str | os.PathLike[str]) -> Worktree:
-    """Find the working tree that `cwd` lies in; raises `CheckpointError` when there is none.
+    """Find the working tree around `cwd`; raises `CheckpointError` when there is none.
 
-    A directory with checkpoints whose `.git` is gone counts as one.
+    git is asked about the repository.  Where it fails, takes too long, or names another directory, the repository is
+    damaged or gone, and the store alone is used.
     """
     where = os.path.abspath(os.fspath(cwd))
     known = remembered(where)
     if known is not None and lost_tree(where, above=known.top) is None:
-        exclude = _text_of(known.exclude)
-        worktree = Worktree(known.top, known.object_format, known.repository, known.objects, exclude)
+        worktree = Worktree(known.top, known.object_format, known.repository, known.objects, _text_of(known.exclude))
         worktree.settings, worktree.no_hooks = known.settings, known.hooks
-        return worktree
+    else:
+        worktree = await _asked(where)
+    worktree.leave_irregular_excludes()
+    return worktree
+
+
+async def _asked(where: str) -> Worktree:
     ask = ("--show-toplevel", "--absolute-git-dir", "--git-path", "objects", "--git-path", "info/exclude")
-    found = await run_git("rev-parse", *ask, "--show-object-format", cwd=where, env=git_environment(where))
-    if found.code:
-        if "not a git repository" in found.err and (lost := lost_tree(where)) is not None:
-            return await _with_settings(Worktree(lost, format_of(store_of(lost))))
-        raise CheckpointError(_missing_worktree(where, found.err))
     try:
-        top, repository, objects, exclude, object_format = os.fsdecode(found.out).splitlines()
-    except ValueError:
-        raise CheckpointError(f"{where}: checkpoints need a repository whose path has no line break") from None
-    if (lost := lost_tree(where, above=top)) is not None:
-        return await _with_settings(Worktree(lost, format_of(store_of(lost))))
-    if not _belongs(top, repository):
-        text = f"{repository} names {top} as its working tree, and lies elsewhere (core.worktree)"
-        raise CheckpointError(f"{where}: {text}; so there are no checkpoints")
-    worktree = Worktree(
-        top,
-        object_format,
-        repository,
-        os.path.join(where, objects),
-        _text_of(os.path.join(where, exclude)),
-    )
-    return await _with_settings(worktree, os.path.join(where, objects), os.path.join(where, exclude))
+        found = await run_git(
+            "rev-parse", *ask, "--show-object-format", cwd=where, env=git_environment(where), limit=ASKING
+        )
+    except GitTimeoutError as exc:
+        found = Output(1, b"", str(exc))
+    answers = os.fsdecode(found.out).splitlines()
+    if not found.code and len(answers) != 5:
+        raise CheckpointError(f"{where}: checkpoints need a repository whose path has no line break")
+    top, repository, objects, exclude, object_format = answers if not found.code else [""] * 5
+    own = lost_tree(where, above=top or None)
+    if own is None and found.code:
+        own = _own_tree(where, found.err)
+        if own is None:
+            raise CheckpointError(_missing_worktree(where, found.err))
+    if own is None and not _belongs(top, repository):
+        # git follows `core.worktree` of the repository.  A restore there could write outside of the project.
+        own = working_tree(where)
+        if own is None:
+            raise CheckpointError(f"{where}: {repository} names {top} as its working tree, and is not in it")
+    if own is not None:
+        return _alone(os.path.realpath(own))
+    objects, exclude = os.path.join(where, objects), os.path.join(where, exclude)
+    kept = format_of(store_of(top), object_format)
+    # git cannot borrow objects that are named by another hash.
+    borrowed = objects if kept == object_format else ""
+    worktree = Worktree(top, kept, repository, borrowed, _text_of(exclude))
+    return await _with_settings(worktree, borrowed, exclude)
 
 
-async def _with_settings(worktree: Worktree, objects: str = "", exclude: str = "") -> Worktree:
-    """Give a working tree the person's settings that hold for checkpoints too."""
+def _alone(top: str) -> Worktree:
+    """Return a working tree whose repository is not used; the user's settings are those of the last checkpoint."""
+    worktree = Worktree(top, format_of(store_of(top)))
+    known = former(worktree.store)
+    worktree.settings = () if known is None else known.settings
+    return worktree
+
+
+def _own_tree(where: str, err: str) -> str | None:
+    """Return the directory around `where` with a `.git` that git finds but cannot use, `None` for any other error."""
+    top = working_tree(where)
+    if top is None or "not a git repository" in err or "dubious ownership" in err:
+        return None
+    return None if f"{os.sep}.git{os.sep}" in f"{where}{os.sep}" else top
+
+
+async def _with_settings(worktree: Worktree, objects: str, exclude: str) -> Worktree:
+    """Give a working tree the user's settings that apply to checkpoints too."""
     environment = git_environment(worktree.top)
     settings = await run_git("config", "--list", "--show-origin", "-z", cwd=worktree.top, env=environment)
+    if settings.code:
+        return _alone(worktree.top)
     fields = names_in(settings.out)
     pairs = [(name, value) for name, _, value in (each.partition("\n") for each in fields[1::2])]
     for name, value in pairs:
@@ -359,8 +454,8 @@ def _belongs(top: str, private: str) -> bool:
     """
     own = os.path.join(top, ".git")
     # The file of a linked working tree or a submodule holds one line, the path of the git directory.
-    with suppress(OSError), open(own, "rb") as file:
-        line = os.fsdecode(file.read(65536).removeprefix(b"gitdir: ").rstrip(b"\r\n"))
+    with suppress(OSError, StorageError):
+        line = os.fsdecode(read_regular(own, own, 65536).removeprefix(b"gitdir: ").rstrip(b"\r\n"))
         own = os.path.join(top, line)
     return os.path.realpath(own) == os.path.realpath(private)
 

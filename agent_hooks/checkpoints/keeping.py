@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import anyio
 
-from agent_hooks.checkpoints.git import CheckpointError, Worktree, open_worktree
+from agent_hooks.checkpoints.git import CheckpointError, GitTimeoutError, Worktree, open_worktree
 from agent_hooks.checkpoints.marks import Kind, Mark, running_turns, write_mark
-from agent_hooks.checkpoints.pruning import prune_when_due
-from agent_hooks.checkpoints.snapshot import rules, take
+from agent_hooks.checkpoints.pruning import prune_when_due, start_removal
+from agent_hooks.checkpoints.snapshot import printable, rules, take
 from agent_hooks.checkpoints.store import MAX_FILE_SIZE
 from agent_hooks.errors import log
-from agent_hooks.turn_notes import Work, note_closed, note_open
+from agent_hooks.turn_notes import Work, note_closed, note_open, open_turns
 
 LIMIT = 60.0
-"""Seconds that one checkpoint may take; a call does not wait longer."""
+"""Seconds that the checkpoint at the end of a turn may take."""
+BEFORE_A_CALL = 5.0
+"""Seconds that a checkpoint may take while a call waits for it."""
 
 
 async def begin(cwd: str, work: Work) -> Mark:
@@ -26,8 +28,11 @@ async def begin(cwd: str, work: Work) -> Mark:
         return await _save(cwd, "begin", work, calls=1, worktree=worktree)
     # Any failure, a cancellation too: without a first checkpoint, undo does not know the turn, so its note is removed and
     # other agents stop saving files at each call.  The exception goes on to `pipeline.saving`, which warns the person.
-    except BaseException:
+    except BaseException as exc:
         note_closed(worktree.store, work.turn)
+        if isinstance(exc, GitTimeoutError) and not worktree.is_whole:
+            # The first checkpoint of a large working tree is finished in the background, so that the next one is quick.
+            await start_removal(worktree)
         raise
 
 
@@ -60,16 +65,29 @@ async def end(cwd: str, work: Work) -> tuple[str, ...] | None:
 
 
 async def _save(cwd: str, kind: Kind, work: Work, *, calls: int, worktree: Worktree | None = None) -> Mark:
+    limit = LIMIT if kind == "end" else BEFORE_A_CALL
     try:
-        with anyio.fail_after(LIMIT):
+        with anyio.fail_after(limit):
             worktree = worktree or await open_worktree(cwd)
             async with worktree.locked():
+                others = set(open_turns(worktree.store)) - {work.turn}
                 _note(worktree, work, calls)
                 running = running_turns(worktree)
-                snapshot = await take(worktree, rules(worktree, cwd, MAX_FILE_SIZE, ()), quick=kind != "end")
+                # Files that were saved before they became ignored are left out when nothing can have changed them.
+                keep_hidden = kind != "begin" or bool(others)
+                chosen = rules(worktree, cwd, MAX_FILE_SIZE, ())
+                snapshot = await take(worktree, chosen, quick=kind != "end", keep_hidden=keep_hidden)
                 return write_mark(worktree, kind, work, snapshot, running=running)
-    except TimeoutError:
-        raise CheckpointError(f"it took longer than {LIMIT:g} s; `checkpoints.enabled` turns checkpoints off") from None
+    except TimeoutError as exc:
+        raise GitTimeoutError(
+            f"it took longer than {limit:g} s{_named(worktree)}; `checkpoints.enabled` turns checkpoints off"
+        ) from exc
+
+
+def _named(worktree: Worktree | None) -> str:
+    """Return the files that may be the reason for a checkpoint that takes long."""
+    found = [] if worktree is None else worktree.pipes.irregular
+    return f" ({', '.join(map(printable, found))}: neither a file nor a symlink)" if found else ""
 
 
 def _note(worktree: Worktree, work: Work, calls: int) -> None:

@@ -63,8 +63,12 @@ class Found(NamedTuple):
     err: str
 
 
-async def list_files(worktree: Worktree, *, quick: bool) -> Found:
-    """List the files; `quick`: leave out what is as at the last snapshot.  Raises `CheckpointError`."""
+async def list_files(worktree: Worktree, *, quick: bool, keep_hidden: bool) -> Found:
+    """List the files.  Raises `CheckpointError`.
+
+    `quick`: leave out what is as at the last snapshot; `keep_hidden`: files that were saved before stay saved, although
+    they are ignored now.
+    """
     last = _last(worktree) if quick else None
     outputs = await _ask(worktree, ("new", "changed") if last else ("new", "changed", "theirs", "ours"))
     new = names_in(outputs["new"].need())
@@ -77,9 +81,12 @@ async def list_files(worktree: Worktree, *, quick: bool) -> Found:
         hidden: frozenset[str] = frozenset()
     else:
         # The files that the person tracks although they are ignored.
-        forced = frozenset(names_in(outputs["theirs"].need()))
-        # The files that were saved before they became ignored.
-        hidden = frozenset(names_in(outputs["ours"].need())) - forced
+        theirs = outputs["theirs"]
+        forced = frozenset(names_in(theirs.out)) if not theirs.code else frozenset()
+        # The files that were saved before they became ignored.  They stay while a turn continues, and where git cannot
+        # read the user's index.
+        stay = keep_hidden or theirs.code
+        hidden = frozenset() if stay else frozenset(names_in(outputs["ours"].need())) - forced
     return Found(changed, frozenset(new), forced, hidden, last, outputs["new"].err)
 
 
@@ -124,7 +131,7 @@ def _last(worktree: Worktree) -> Listing | None:
 
 def _files(worktree: Worktree, tree: str) -> dict[str, Signature]:
     """Return the signatures of the files that decide what is tracked and ignored, and of those that hold the tree."""
-    paths = [os.path.join(worktree.store, "info", "exclude"), _excludes(worktree)]
+    paths = [os.path.join(worktree.store, "info", "exclude"), worktree.excludes]
     if worktree.repository is not None:
         paths.append(os.path.join(worktree.repository, "index"))
     objects = os.path.join(worktree.store, "objects")
@@ -132,16 +139,6 @@ def _files(worktree: Worktree, tree: str) -> dict[str, Signature]:
     with suppress(OSError):
         paths += [entry.path for entry in os.scandir(os.path.join(objects, "pack"))]
     return {path: signature(path) for path in paths}
-
-
-def _excludes(worktree: Worktree) -> str:
-    """Return the path of the person's own file of ignored paths."""
-    name = "core.excludesfile="
-    own = [each.removeprefix(name) for each in worktree.settings if each.startswith(name)]
-    if own:
-        return os.path.join(worktree.top, os.path.expanduser(own[-1]))
-    base = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
-    return os.path.join(base, "git", "ignore")
 
 
 def _encoded(listing: Listing) -> bytes:

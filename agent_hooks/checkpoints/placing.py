@@ -56,6 +56,11 @@ class Leaf(NamedTuple):
         return self.mode in ("100644", "100755")
 
 
+def hash_of_blob(object_format: str, size: int) -> hashlib._Hash:
+    """Return the hash of a file of so many bytes, before its first byte; its end is the name that git gives the file."""
+    return hashlib.new(object_format, b"blob %d\0" % size, usedforsecurity=False)
+
+
 def original_of(path: str) -> str | None:
     """Return the path of a file that a restore has renamed, `None` for any other path."""
     match = _KEPT.fullmatch(path)
@@ -208,8 +213,7 @@ class Place:
             return self._hash(os.fstat(file).st_size, chunks) == leaf.digest
 
     def _hash(self, size: int, chunks: Iterator[bytes]) -> str:
-        """Return the name that git gives a file's content."""
-        digest = hashlib.new(self._format, b"blob %d\0" % size, usedforsecurity=False)
+        digest = hash_of_blob(self._format, size)
         for chunk in chunks:
             digest.update(chunk)
         return digest.hexdigest()

@@ -41,11 +41,11 @@ def prepare(store: str, top: str, exclude: str | None, object_format: str) -> No
         _put(os.path.join(store, "info", "exclude"), exclude)
 
 
-def format_of(store: str) -> str:
-    """Return the object format of a store: `sha1` or `sha256`."""
+def format_of(store: str, default: str = "sha1") -> str:
+    """Return the object format of a store, `sha1` or `sha256`; that of a missing one is the default."""
     with suppress(OSError), open(os.path.join(store, "config"), encoding="utf-8", errors="replace") as file:
         return "sha256" if "objectFormat = sha256" in file.read(4096) else "sha1"
-    return "sha1"
+    return default
 
 
 def open_lock(store: str) -> int:

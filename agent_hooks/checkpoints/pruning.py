@@ -61,7 +61,7 @@ async def prune_when_due(worktree: Worktree) -> None:
         # The first day of a store begins now.
         _touch(pruned)
     if _is_due(worktree.store) or written() >= GROWTH:
-        await _start(worktree)
+        await start_removal(worktree)
 
 
 def _is_due(store: str) -> bool:
@@ -69,7 +69,8 @@ def _is_due(store: str) -> bool:
     return _age(os.path.join(store, _PRUNED)) > _DAY or _loose(store) > _LOOSE
 
 
-async def _start(worktree: Worktree) -> None:
+async def start_removal(worktree: Worktree) -> None:
+    """Start the process that removes checkpoints; it also finishes a first checkpoint that took too long."""
     words = [sys.executable, "-P", "-s", "-m", "agent_hooks.checkpoints.removal", worktree.top]
     try:
         # The shell ends at once, so the process has no parent that would have to wait for its end.
@@ -159,7 +160,7 @@ def _older(marks: list[Mark], limit: float) -> list[Mark]:
 
 
 async def _clean(worktree: Worktree) -> None:
-    (await worktree.git("gc", "--quiet", "--prune=now")).need()
+    (await worktree.git("gc", "--quiet", "--prune=now", limit=LIMIT)).need()
 
 
 def _remove_others(store: str, days: float) -> None:

@@ -9,13 +9,22 @@ import anyio
 
 from agent_hooks.checkpoints.git import CheckpointError, open_worktree
 from agent_hooks.checkpoints.pruning import remove_in_background
+from agent_hooks.checkpoints.snapshot import rules, take
+from agent_hooks.checkpoints.store import MAX_FILE_SIZE
 from agent_hooks.errors import log
 
 
 async def remove(directory: str) -> None:
-    """Remove old and surplus checkpoints in all stores, first in that of the working tree of a directory."""
+    """Remove old and surplus checkpoints in all stores, first in that of the working tree of a directory.
+
+    A first checkpoint there that took too long is finished before.
+    """
     try:
-        await remove_in_background(await open_worktree(directory))
+        worktree = await open_worktree(directory)
+        if not worktree.is_whole:
+            async with worktree.locked(wait=False):
+                await take(worktree, rules(worktree, directory, MAX_FILE_SIZE, ()))
+        await remove_in_background(worktree)
     except CheckpointError as exc:
         log().warning("%s", exc)
 

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from agent_hooks.checkpoints.contents import Contents
 from agent_hooks.checkpoints.git import CheckpointError, Worktree, listed, names_in, open_worktree, real_parents
-from agent_hooks.checkpoints.placing import SAVED, Leaf, Place, original_of, place_of
+from agent_hooks.checkpoints.placing import SAVED, Leaf, Place, hash_of_blob, original_of, place_of
 from agent_hooks.checkpoints.rights import Rights, read_rights
 from agent_hooks.checkpoints.snapshot import Rules, Skipped, Snapshot, printable, rules, save, take
 from agent_hooks.checkpoints.store import MAX_FILE_SIZE, Checkpoint, is_undo, keep_for_undo, kept
@@ -237,8 +237,9 @@ class Restoring:
             some = [change for change in changes if (change.path in early) is first]
             await self._delete([change for change in some if change.is_deleted], {each.path: each for each in changes})
             await self._write([change for change in some if not change.is_deleted])
-        # Only the next snapshot gains by this: it need not read the restored files again.
-        await self.worktree.git("update-index", "-q", "--refresh")
+        # The next snapshot need not read the restored files again.  It also has the files that git no longer lists,
+        # because they are ignored now, or in a repository of their own.
+        await save(self.worktree, sorted(self.written))
 
     async def _delete(self, gone: list[Difference], changes: dict[str, Difference]) -> None:
         ignored = await self._ignored([each.path for each in gone])
@@ -303,7 +304,9 @@ class Restoring:
         """Write files up to the first with which git fails, and return those after it."""
         asked = "".join(f"{each.change.new.digest}\n" for each in wanted).encode()
         try:
-            done = await self.worktree.git("cat-file", "--batch", stdin=asked, receive=Contents(iter(wanted)))
+            done = await self.worktree.git(
+                "cat-file", "--batch", stdin=asked, receive=Contents(iter(wanted)), limit=None
+            )
         finally:
             for each in wanted:
                 each.close()
@@ -328,7 +331,7 @@ class Restoring:
         for each in self.checkpoint.skipped:
             if path == each.path or (each.path.endswith("/") and path.startswith(each.path)):
                 return f"is not in the checkpoint: {each.reason}"
-        if any(path.startswith(each) for each in self.nested):
+        if any(path.startswith(each) for each in self.nested) and os.path.lexists(os.path.join(self.top, path)):
             return "lies in a git repository of its own now"
         return None
 
@@ -362,8 +365,9 @@ class _Writing:
         self._file = -1
         self._draft = ""
 
-    def begin(self) -> None:
+    def begin(self, size: int) -> None:
         """Make a draft."""
+        self._hash = hash_of_blob(self._restore.worktree.object_format, size)
         with self._failing():
             restore, path = self._restore, self.change.path
             place = place_of(restore.top, path, restore.worktree.object_format, make=True, suffix=restore.suffix)
@@ -375,12 +379,16 @@ class _Writing:
 
     def take(self, chunk: bytes) -> None:
         """Write the next bytes to the draft."""
+        self._hash.update(chunk)
         with self._failing():
             while chunk and self._place is not None:
                 chunk = chunk[os.write(self._file, chunk) :]
 
     def end(self) -> None:
-        """Give the draft its name."""
+        """Give the draft its name, if it has the bytes that were saved."""
+        if self._hash.hexdigest() != self.change.new.digest:
+            self.fail("the store is damaged: it has other bytes than were saved")
+            return
         with self._failing():
             if (place := self._place) is not None:
                 try:

@@ -21,7 +21,7 @@ import anyio
 import anyio.to_thread
 from msgspec import Struct
 
-from agent_hooks.checkpoints.git import CheckpointError, Worktree, listed, names_in, real_parents
+from agent_hooks.checkpoints.git import CheckpointError, GitTimeoutError, Worktree, listed, names_in, real_parents
 from agent_hooks.checkpoints.growth import note_written, size_of
 from agent_hooks.checkpoints.listing import Found, list_files, note_listing
 from agent_hooks.checkpoints.rights import are_known, note_rights
@@ -32,6 +32,7 @@ from agent_hooks.storage.files import StorageError
 # Session files are never saved: a restore must not rewind a conversation.
 _SESSIONS = f"/{PROJECT_DIRECTORY}/sessions/"
 _MANY_FAILURES = 100
+_IRREGULAR = "neither a file nor a symlink, so git does not read it"
 # The only place where git names these paths is its error output.
 _UNOPENED = re.compile(r"could not open directory '(.*?)/?': (.*)")
 _UNPROCESSED = re.compile(r"Unable to process path (.*)", re.DOTALL)
@@ -81,27 +82,33 @@ def printable(path: str) -> str:
     return path if path.isprintable() else ascii(path)
 
 
-async def take(worktree: Worktree, rules: Rules, *, quick: bool = False) -> Snapshot:
+async def take(worktree: Worktree, rules: Rules, *, quick: bool = False, keep_hidden: bool = True) -> Snapshot:
     """Write the working tree as a git tree; the caller holds the lock.  Raises `CheckpointError`.
 
-    `quick`: do not ask again which files are ignored, as long as the answer is the same.
+    `quick`: do not ask again which files are ignored, as long as the answer is the same; `keep_hidden`: files that were
+    saved before stay saved, although they are ignored now.
     """
     if not are_known(worktree.store):
         # Without the rights of the files, all files are saved again, and their rights are noted.
         with suppress(OSError):
             os.unlink(worktree.index)
+    borrowing = not worktree.is_whole
     try:
-        return await _take(worktree, rules, quick=quick)
+        return await _take(worktree, rules, quick=quick, keep_hidden=keep_hidden, borrowing=borrowing)
+    except GitTimeoutError:
+        raise
     except CheckpointError:
-        if not os.path.exists(worktree.index):
+        if not borrowing and not os.path.exists(worktree.index):
             raise
-        # The private index is damaged or names objects that are gone; git can make a new one from the files.
-        os.unlink(worktree.index)
-        return await _take(worktree, rules, quick=False)
+        # The private index is damaged or names objects that are gone, or objects of the repository are damaged.  git can
+        # make all of them from the files.
+        with suppress(FileNotFoundError):
+            os.unlink(worktree.index)
+        return await _take(worktree, rules, quick=False, keep_hidden=keep_hidden, borrowing=False)
 
 
-async def _take(worktree: Worktree, rules: Rules, *, quick: bool) -> Snapshot:
-    found = await list_files(worktree, quick=quick)
+async def _take(worktree: Worktree, rules: Rules, *, quick: bool, keep_hidden: bool, borrowing: bool) -> Snapshot:
+    found = await list_files(worktree, quick=quick, keep_hidden=keep_hidden)
     skipped = [Skipped(f"{path}/", reason) for path, reason in _UNOPENED.findall(found.err)]
     choice = _choose(worktree, [path for path in found.changed if path not in found.hidden] + [*found.forced], rules)
     large = await _sort_large(worktree, choice, found, rules)
@@ -115,10 +122,11 @@ async def _take(worktree: Worktree, rules: Rules, *, quick: bool) -> Snapshot:
     else:
         await _remove(worktree, choice.remove)
         first = not worktree.is_whole
-        skipped += await save(worktree, choice.add, borrowing=first)
-        tree = await write_tree(worktree, borrowing=first)
+        skipped += await save(worktree, choice.add, borrowing=borrowing, count=not first)
+        tree = await write_tree(worktree, borrowing=borrowing)
         if first:
-            await _pack(worktree, tree)
+            await _pack(worktree, tree, borrowing=borrowing)
+    skipped += (Skipped(path, _IRREGULAR) for path in worktree.pipes.irregular)
     waiting = found.forced if last is None else frozenset(last.waiting)
     note_listing(worktree, found, tree, waiting - {*choice.add}, large)
     return Snapshot(tree, tuple(sorted(skipped, key=lambda each: each.path)))
@@ -143,17 +151,25 @@ async def write_tree(worktree: Worktree, *, borrowing: bool = False) -> str:
     return (await worktree.git("write-tree", borrowing=borrowing)).need().decode().strip()
 
 
-async def _pack(worktree: Worktree, tree: str) -> None:
-    """Copy all objects of a tree into the store, those of the repository as they are packed there.
+async def _pack(worktree: Worktree, tree: str, *, borrowing: bool) -> None:
+    """Copy all objects of a tree into the store, borrowed ones as they are packed in the repository.
 
-    Without this, the first checkpoint of a large repository would write a file for each of its files.
+    Without this, the first checkpoint of a large repository would write a file for each of its files.  The copies are
+    hashed, because the repository may be damaged, or may hold forged objects.
     """
     pack = os.path.join(worktree.store, "objects", "pack")
     await anyio.to_thread.run_sync(partial(os.makedirs, pack, exist_ok=True))
     words = ("pack-objects", "--quiet", "--revs", "--window=0", "--delta-base-offset", os.path.join(pack, "pack"))
-    (await worktree.git(*words, stdin=f"{tree}\n".encode(), borrowing=True)).need()
-    packs = await anyio.to_thread.run_sync(os.listdir, pack)
-    note_written(size_of([os.path.join(pack, name) for name in packs]))
+    done = await worktree.git(*words, stdin=f"{tree}\n".encode(), borrowing=borrowing)
+    made = os.path.join(pack, f"pack-{done.need().decode().strip()}")
+    if borrowing and (checked := await worktree.git("verify-pack", f"{made}.idx")).code:
+        for ending in (".idx", ".pack", ".rev"):
+            with suppress(FileNotFoundError):
+                os.unlink(made + ending)
+        checked.need()
+    # git has written new objects as files of their own before.
+    (await worktree.git("prune-packed", "--quiet")).need()
+    note_written(size_of([f"{made}.idx", f"{made}.pack"]))
     worktree.become_whole()
 
 
@@ -224,7 +240,7 @@ def _choose(worktree: Worktree, paths: Iterable[str], rules: Rules) -> _Choice:
 async def _tracked(worktree: Worktree, paths: Sequence[str]) -> set[str]:
     """Return those of `paths` that are in the person's index."""
     return (
-        set(names_in((await worktree.theirs("--literal-pathspecs", "ls-files", "-z", "--", *paths)).need()))
+        set(names_in((await worktree.theirs("--literal-pathspecs", "ls-files", "-z", "--", *paths)).out))
         if paths
         else set()
     )
@@ -235,17 +251,27 @@ async def _remove(worktree: Worktree, paths: Collection[str]) -> None:
         (await worktree.git("update-index", "--force-remove", "-z", "--stdin", stdin=listed(paths))).need()
 
 
-async def save(worktree: Worktree, paths: Sequence[str], *, borrowing: bool = False) -> list[Skipped]:
-    """Add files to the private index with their bytes on the disk; return the files that git could not add."""
+async def save(
+    worktree: Worktree, paths: Sequence[str], *, borrowing: bool = False, count: bool = True
+) -> list[Skipped]:
+    """Add files to the private index with their bytes on the disk; return the files that git could not add.
+
+    `count`: the files are new objects of the store.
+    """
     skipped: list[Skipped] = []
     left = list(paths)
     while left:
         arguments = ("update-index", "--add", "--remove", "--replace", "-z", "--stdin")
         done = await worktree.git(*arguments, stdin=listed(left), borrowing=borrowing)
+        if "Ignoring path " in done.err:
+            refused = [path for path in left if f"Ignoring path {_shown(path)}\n" in done.err]
+            skipped += (Skipped(path, "not saved: git takes no file of this name") for path in refused)
+            left = [path for path in left if path not in refused]
         if not done.code:
             break
         match = _UNPROCESSED.search(done.err)
         path = match[1].strip("\n") if match else ""
+        path = next((each for each in left if _shown(each) == path), "")
         if path not in left or len(skipped) == _MANY_FAILURES:
             done.need()
         reason = done.err.partition("\n")[0].removeprefix("error: ")
@@ -256,8 +282,13 @@ async def save(worktree: Worktree, paths: Sequence[str], *, borrowing: bool = Fa
         await anyio.to_thread.run_sync(note_rights, worktree.store, worktree.top, left)
     except (OSError, StorageError) as exc:
         raise worktree.failed(exc) from None
-    if not borrowing:
+    if count:
         # The first checkpoint writes most of its objects as a pack, which is counted there.
         files = [os.path.join(worktree.top, path) for path in left]
         note_written(await anyio.to_thread.run_sync(size_of, files))
     return skipped
+
+
+def _shown(path: str) -> str:
+    """Return a path as it is in the text of git's messages."""
+    return os.fsencode(path).decode(errors="replace")

@@ -38,14 +38,16 @@ def top_of(store: str) -> str | None:
 
 
 def lost_tree(where: str, above: str | None = None) -> str | None:
-    """Return the nearest directory around `where` that has a store, and no `.git` any more; below `above` if given."""
+    """Return the nearest directory around `where` that has a store, and below `above` if given.
+
+    `above` is the working tree that git finds.  So the directory's own `.git` is damaged or gone.
+    """
     here = os.path.realpath(where)
     end = None if above is None else os.path.realpath(above)
     while here != end:
-        if not os.path.lexists(os.path.join(here, ".git")) or above is None:
-            with suppress(OSError, ValueError):
-                if top_of(store_of(here)) == here:
-                    return here
+        with suppress(OSError, ValueError):
+            if top_of(store_of(here)) == here:
+                return here
         parent = os.path.dirname(here)
         if parent == here:
             return None

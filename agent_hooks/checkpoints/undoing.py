@@ -112,7 +112,7 @@ async def take_back(cwd: str | PathLike[str], plan: UndoPlan) -> Undone:
     return work.result()
 
 
-REDO = "agent-hooks checkpoints undo"
+REDO = "agent-hooks redo"
 """The command that takes an undo back."""
 _BACK = "took back: "
 
@@ -165,7 +165,9 @@ class _Undo:
         self._turns = turns
         self._ids = frozenset(turn.work.turn for turn in turns)
         self._history = history
-        skipped = tuple({each.path: each for turn in turns for each in turn.skipped}.values())
+        # An undo changes no file without saving it before, so nothing of an undo is out of reach.
+        before = [each for turn in turns if not turn.is_undo for each in turn.skipped]
+        skipped = tuple({each.path: each for each in before}.values())
         checkpoint = Checkpoint("", "undo", "", history.now, worktree.top, 0.0, skipped)
         chosen = rules(worktree, cwd, MAX_FILE_SIZE, ())
         self.restoring = Restoring(worktree, checkpoint, chosen, os.path.realpath(cwd))
@@ -201,7 +203,6 @@ class _Undo:
     async def save_hidden(self, before: Snapshot) -> Snapshot:
         """Save the files that the undo would write over and that the snapshot lacks, ignored ones for example."""
         await self.read_now()
-        self.restoring.nested = tuple(each.path for each in before.skipped if each.path.endswith("/"))
         top = self._worktree.top
         known: dict[str, bool] = {}
         hidden = [
@@ -254,6 +255,10 @@ class _Undo:
         for path in self._mine:
             if reason := self.restoring.keeps_out(path):
                 reasons.setdefault(path, reason)
+        for gone in (each for turn in self._turns for each in turn.skipped):
+            if gone.path.endswith("/") and not os.path.lexists(os.path.join(self._worktree.top, gone.path)):
+                text = "was a git repository of its own, so its files were not saved; the turn has removed it"
+                reasons.setdefault(gone.path, text)
         for unsaved in (each for turn in self._turns for each in turn.unsaved):
             if unsaved.reason != "left alone" and unsaved.path not in self._mine:
                 reasons.setdefault(unsaved.path, unsaved.reason)

@@ -214,7 +214,7 @@ async def test_a_busy_day_stays_near_the_limit(repo: Path, monkeypatch: pytest.M
     assert (store / "pruned").exists()
     monkeypatch.setattr(pruning, "BYTES", 2 << 20)
     monkeypatch.setattr(pruning, "GROWTH", 1 << 20)
-    monkeypatch.setattr(pruning, "_start", pruning.remove_in_background)
+    monkeypatch.setattr(pruning, "start_removal", pruning.remove_in_background)
     sizes = []
     for number in range(1, 7):
         await agent.turn(str(number), f"head -c {700 * 1024} /dev/urandom > made")
@@ -241,7 +241,7 @@ async def test_the_sizes_of_the_stores_are_looked_at_only_after_some_growth(
         return size_of_all()
 
     monkeypatch.setattr(pruning, "_size_of_all", look)
-    monkeypatch.setattr(pruning, "_start", pruning.remove_in_background)
+    monkeypatch.setattr(pruning, "start_removal", pruning.remove_in_background)
     agent = Agent(repo)
     await agent.turn("one", "echo 1 > made")
     looks.clear()

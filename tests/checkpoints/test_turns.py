@@ -267,7 +267,7 @@ async def test_a_removal_gives_way_to_a_turn(repo: Path, monkeypatch: pytest.Mon
             never.set()
     assert (store / "prune-ended").exists()
     assert not (store / "pruned").exists()
-    monkeypatch.setattr(pruning, "_start", pruning.remove_in_background)
+    monkeypatch.setattr(pruning, "start_removal", pruning.remove_in_background)
     await agent.turn("three", "echo 3 > made")
     assert not (store / "pruned").exists()
     hour = time.time() - 3_700

@@ -44,7 +44,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("checkpoints", "list"),
     ("checkpoints", "show"),
     ("checkpoints", "diff"),
-    ("checkpoints", "restore"),
+    ("checkpoints", "restore", "--yes"),
     ("checkpoints", "undo"),
     ("undo", "--yes"),
     ("checkpoints", "prune", "--keep", "5"),
