@@ -1,7 +1,8 @@
 """Save the working tree before the first call of a turn that may change files, and at the end of the turn.
 
-A turn of reads costs nothing.  A checkpoint that cannot be made blocks no call: the person is warned once, and the call
-goes on, because the agent has been stopped by no rule.
+A turn of reads costs nothing.  A checkpoint that cannot be made blocks no call: the user is warned once, and the call
+continues, because no rule has stopped the agent.  If a checkpoint takes too long, a call that is known to delete,
+overwrite or lose something becomes a question.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from agent_hooks.concurrency.foreign import attempt
 from agent_hooks.concurrency.stepping import event_loop
 from agent_hooks.dispatch.context import Surroundings
 from agent_hooks.errors import AgentHooksError, describe, log
+from agent_hooks.pipeline.asking import ask_person
 from agent_hooks.pipeline.call import JudgedCall, ToolRun
 from agent_hooks.turn_notes import (
     SessionNote,
@@ -31,6 +33,7 @@ from agent_hooks.turn_notes import (
     working_tree,
     write_session_note,
 )
+from agent_hooks.values.answers import Ask
 from agent_hooks.values.effects import Effects
 from agent_hooks.values.events import TRIAL
 
@@ -39,6 +42,7 @@ T = TypeVar("T")
 # Characters of a prompt that are kept.
 _SHOWN = 200
 _NONE = "no checkpoint, so `agent-hooks undo` will not know this turn"
+_LATE = "its checkpoint was not made in time: `agent-hooks undo` could not bring that back"
 _NO_END = "no checkpoint at the end of the turn, so `agent-hooks undo` takes later edits for those of the agent"
 # The note of a warning about a checkpoint that failed, of whatever kind.
 _FAILED = "a checkpoint failed"
@@ -62,6 +66,21 @@ def may_change(effects: Effects) -> bool:
     return "write" in accesses or "delete" in accesses
 
 
+def destroys(call: JudgedCall, top: str) -> bool:
+    """Return whether a call is known to delete, overwrite or lose something in a working tree."""
+    effects, failure = attempt(call.effects, call.tool.name, call.input)
+    if failure is not None:
+        return True
+    if effects.discards or any(each.access == "write" for each in effects.devices):
+        return True
+    inside = f"{os.path.realpath(top)}{os.sep}"
+    return any(
+        each.access == "delete" or (each.access == "write" and (not each.certain or os.path.lexists(each.path)))
+        for each in effects.paths
+        if not each.elsewhere and (not each.certain or f"{each.real}{os.sep}".startswith(inside))
+    )
+
+
 class TurnKeeper:
     """Keeps the checkpoints of one runner's turns: `runner.engine.keeper = TurnKeeper("codex", hide, tell, record)`.
 
@@ -81,6 +100,8 @@ class TurnKeeper:
         self._hide = hide
         self._tell = tell
         self._record = record
+        # Why the last checkpoint was not made in time, empty when it was made or failed otherwise.
+        self._late = ""
         # The turns that go on, by session.
         self._notes: dict[str, SessionNote] = {}
 
@@ -166,8 +187,24 @@ class TurnKeeper:
 
             if await self._try(begin(place.cwd, note.work), note, place):
                 note.trees.add(top)
+            elif self._late and destroys(call, top):
+                self._write(note)
+                return await self._ask(call)
         self._write(note)
         return call
+
+    async def _ask(self, call: JudgedCall) -> JudgedCall:
+        """Put the question about a call whose changes undo could not take back."""
+        began = time.perf_counter()
+        ask = Ask(f"{call.tool.name} deletes, overwrites or loses something, and {_LATE}", self._late, by="checkpoints")
+        if call.trail is not None:
+            call.trail.add("guards", "checkpoints", began, ask)
+        asked = ask_person(replace(call, asks=(ask,)))
+        asked = replace(asked if isinstance(asked, JudgedCall) else await asked, asks=(*call.asks, ask))
+        if asked.block is not None and (note := self.note_of(call)) is not None:
+            note.running.remove(call.tool_call_id)
+            self._write(note)
+        return asked
 
     async def after(self, run: ToolRun, note: SessionNote) -> ToolRun:
         """Note that a call of a turn has ended; while other turns go on here, the files are saved."""
@@ -218,9 +255,12 @@ class TurnKeeper:
         self, saving: Coroutine[Any, Any, T], note: SessionNote, place: Surroundings, text: str = _NONE
     ) -> T | None:
         """Await a checkpoint and return it, `None` if it was not made; the person hears once of the reason for that."""
+        self._late = ""
         try:
             made = await saving
         except AgentHooksError as exc:
+            if isinstance(exc.__cause__, TimeoutError):
+                self._late = str(exc)
             self._warn(text, str(exc), note, place)
             return None
         # Any other exception is a bug of ours.  A checkpoint blocks no call, so the call goes on; the log gets the

@@ -16,6 +16,7 @@ from agent_hooks.host.tools import builtin_tools
 from agent_hooks.pipeline import saving
 from agent_hooks.pipeline.order import new_call
 from agent_hooks.pipeline.saving import changes_files
+from agent_hooks.testing import ScriptedUI
 from agent_hooks.turn_notes import open_turns, session_note, store_of, stores_directory
 from agent_hooks.values.events import TRIAL
 from working import Agent, git, repository
@@ -189,6 +190,27 @@ async def test_a_fault_in_a_checkpoint_warns_once_and_the_calls_go_on(
     monkeypatch.setattr(keeping, "begin", begin)
     await agent.turn("three", "echo 4 > four")
     assert await turns(repo) == [("three", ("four",))]
+
+
+async def test_a_call_that_destroys_something_is_a_question_when_its_checkpoint_takes_too_long(
+    repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other calls continue with a warning; a new file destroys nothing."""
+    monkeypatch.setattr(keeping, "BEFORE_A_CALL", 0.0)
+    (repo / "one").write_text("mine")
+    agent = Agent(repo)
+    agent.ui = ScriptedUI(False, True)
+    agent.runner.set_ui(agent.ui)
+    await agent.begin()
+    await agent.shell("echo 2 > two")
+    assert "it took longer than 0 s" in agent.warnings[0]
+    with pytest.raises(AssertionError, match="could not bring that back"):
+        await agent.shell("rm one")
+    assert (repo / "one").exists()
+    await agent.shell("rm one")
+    assert not (repo / "one").exists()
+    assert "its checkpoint was not made in time" in agent.ui.questions[0].title
+    assert len(agent.ui.questions) == 2
 
 
 async def test_a_turn_in_two_working_trees_saves_each_before_its_first_change(repo: Path, tmp_path: Path) -> None:
