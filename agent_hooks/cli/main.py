@@ -37,6 +37,7 @@ COMMANDS = {
     "stats": "Show how often each hook judged, stopped, asked and failed, and its times.",
     "why": "Say why the last call was stopped, asked about or changed, and how to allow it.",
     "undo": "Take back what the last turns of agents changed in a working tree.",
+    "redo": "Bring the changes back that the last undo took back.",
     "checkpoints": "List, show, compare and restore the checkpoints of a working tree.",
     "guard": "Ask the built-in guards about a command, or score a corpus.",
     "install": "Let other agents run your hooks: one, several, or all that are here.",

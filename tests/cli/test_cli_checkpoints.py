@@ -52,19 +52,43 @@ def test_list_shows_them_by_age_for_people_and_programs(saved: Command) -> None:
 
 
 def test_restore_and_undo_say_what_they_did(saved: Command) -> None:
-    """The newest session's unless another one is named; a second undo is a redo."""
-    done = saved("checkpoints", "restore", "2")
+    """A name of several sessions needs `--session`; a second undo is a redo."""
+    assert saved("checkpoints", "restore", "2", "--yes", code=1).stderr == (
+        "agent-hooks: several sessions have a checkpoint '2'; say --session with one of: old, new-session\n"
+    )
+    done = saved("checkpoints", "restore", "2", "--session", "new", "--yes")
     assert done.stdout == (
+        "write: note\n"
         "restored 2 of session new-sess: 1 file written, 0 files deleted; `agent-hooks checkpoints undo` takes it back\n"
     )
     assert note(saved) == "1"
-    saved("checkpoints", "restore", "--session", "old", "2")
+    saved("checkpoints", "restore", "--session", "old", "2", "--yes")
     assert note(saved) == "0"
     for expected in ("1", "0"):
         assert "restored undo-" in saved("checkpoints", "undo").stdout
         assert note(saved) == expected
-    saved("checkpoints", "restore", "--session", "new", "undo-1")
+    saved("checkpoints", "restore", "--session", "new", "undo-1", "--yes")
     assert note(saved) == "now"
+
+
+def test_a_restore_shows_the_files_and_asks(saved: Command) -> None:
+    """Without a terminal it changes nothing; at one, the checkpoint is chosen from a list."""
+    (saved.project / "mine").write_text("untracked\n")
+    refused = saved("checkpoints", "restore", "5", code=1)
+    assert refused.stdout == "write: note\ndelete: mine\n"
+    assert refused.stderr == (
+        "agent-hooks: nothing was changed; without a terminal, say --yes to restore 5 of session new-sess\n"
+    )
+    for answer, code, text in (("\n", 1, "now"), ("y\n", 0, "2")):
+        dialog = saved.dialog("checkpoints", "restore")
+        # The mark shows that keys count.
+        dialog.sees("> 1. 5 of session new-sess")
+        dialog.type("\r")
+        assert "delete: mine" in dialog.sees("Restore 5 of session new-sess? [y/N]")
+        dialog.type(answer)
+        dialog.end(code)
+        assert note(saved) == text
+    assert not (saved.project / "mine").exists()
 
 
 def test_what_is_not_restored_is_said(saved: Command) -> None:
@@ -73,15 +97,15 @@ def test_what_is_not_restored_is_said(saved: Command) -> None:
     (saved.project / "note").unlink()
     (saved.project / "note" / "mine").mkdir(parents=True)
     (saved.project / "note" / "mine" / "file").touch()
-    done = saved("checkpoints", "restore", "5")
+    done = saved("checkpoints", "restore", "5", "--yes")
     assert done.stderr == "not restored: note: a directory is in the way, with files that are not in the checkpoint\n"
 
 
 def test_diff_shows_what_changed_since(saved: Command) -> None:
     """The diff begins at the last checkpoint, or at the named one."""
     assert "-2\n+now\n" in saved("checkpoints", "diff").stdout
-    assert "-1\n+now\n" in saved("checkpoints", "diff", "2").stdout
-    saved("checkpoints", "restore", "5")
+    assert "-1\n+now\n" in saved("checkpoints", "diff", "2", "--session", "new").stdout
+    saved("checkpoints", "restore", "5", "--yes")
     assert saved("checkpoints", "diff").stdout == ""
 
 
@@ -100,7 +124,7 @@ def test_prune_forgets_what_it_is_told_to(saved: Command) -> None:
 @pytest.mark.parametrize(
     ("args", "told"),
     [
-        (["restore", "3"], "session new-sess has no checkpoint '3'; known are: 2, 5"),
+        (["restore", "3"], "there is no checkpoint '3' here; known are: 2, 5"),
         (
             ["restore", "--session", "x", "2"],
             "--session x: no session with checkpoints has an id that begins so; there are: new-session, old",

@@ -86,7 +86,13 @@ def test_one_turn_is_taken_back_and_the_later_ones_stay(command: Command, repo: 
 
 @pytest.mark.parametrize(
     "line",
-    [("undo", "--yes"), ("checkpoints", "undo"), ("checkpoints", "restore"), ("checkpoints", "prune", "--all")],
+    [
+        ("undo", "--yes"),
+        ("redo", "--yes"),
+        ("checkpoints", "undo"),
+        ("checkpoints", "restore", "--yes"),
+        ("checkpoints", "prune", "--all"),
+    ],
 )
 def test_below_an_agent_nothing_is_taken_back_or_forgotten(
     command: Command, repo: Path, monkeypatch: pytest.MonkeyPatch, line: tuple[str, ...]
@@ -107,6 +113,19 @@ def test_an_agent_of_ours_cannot_run_undo(command: Command, repo: Path) -> None:
     done = command("run", "@bash agent-hooks undo --yes", code=None)
     assert "only a person takes turns of agents back" in done.stdout + done.stderr
     assert (repo / "notes").read_text() == "agent\n"
+
+
+def test_redo_lists_and_asks_and_brings_the_changes_back(command: Command, repo: Path) -> None:
+    """Without an undo, there is nothing to redo; a second redo takes the first one back."""
+    command("run", PROMPT)
+    assert "nothing to redo: no undo has changed files here" in command("redo", code=1).stderr
+    assert "`agent-hooks redo` brings that back" in command("undo", "2", "--yes").stdout
+    assert "without a terminal, say --yes" in command("redo", code=1).stderr
+    assert (repo / "gone").exists()
+    assert "brought the changes of an undo back: 1 file written, 1 file deleted" in command("redo", "--yes").stdout
+    assert (repo / "notes").read_text() == "agent\n"
+    command("redo", "--yes")
+    assert (repo / "notes").read_text() == "by hand\n"
 
 
 def test_list_has_one_row_for_each_different_tree(command: Command, repo: Path) -> None:

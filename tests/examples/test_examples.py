@@ -488,7 +488,7 @@ def test_safe_session_asks_keeps_the_files_and_hides_in_another_agent_too(agent:
     assert said["hookSpecificOutput"]["updatedToolOutput"]["stdout"] == "cus_*** pays"
     (project / "notes.txt").write_text("after")
     assert agent("Stop")["systemMessage"] == "asked about in this session: git push"
-    agent.command("checkpoints", "restore")
+    agent.command("checkpoints", "restore", "--yes")
     assert (project / "notes.txt").read_text() == "before"
 
 
@@ -629,7 +629,7 @@ def test_each_turn_of_the_puppet_that_changes_files_has_a_checkpoint(command: Co
     assert len(names) == 2
     [session] = (command.project / ".agent" / "sessions").glob("*.jsonl")
     saved = session.read_bytes()
-    done = command("checkpoints", "restore", names[1])
+    done = command("checkpoints", "restore", "--yes", names[1])
     assert "1 file written, 0 files deleted" in done.stdout
     assert (command.project / "a.txt").read_text() == "one"
     assert session.read_bytes() == saved

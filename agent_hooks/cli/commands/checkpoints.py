@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import anyio
@@ -10,7 +11,7 @@ import click
 import msgspec
 
 from agent_hooks import checkpoints
-from agent_hooks.checkpoints import Checkpoint, CheckpointError, Restored, Turn, UndoPlan, printable
+from agent_hooks.checkpoints import Change, Checkpoint, CheckpointError, Restored, Turn, UndoPlan, printable
 from agent_hooks.cli.common import WholeHelpGroup
 from agent_hooks.cli.completing import checkpoint_names
 from agent_hooks.cli.lifetime import FAILED
@@ -19,14 +20,19 @@ from agent_hooks.cli.screen.turns import not_saved, when
 from agent_hooks.cli.screen.undone import report_undone
 from agent_hooks.cli.screen.wording import console, plain_table
 from agent_hooks.cli.screen.working import working
-from agent_hooks.cli.streams import echo, echo_data, echo_json, tell
+from agent_hooks.cli.streams import can_show_question, echo, echo_data, echo_json, is_quiet, tell
+from agent_hooks.cli.taking_back import agreed
 from agent_hooks.errors import count, did_you_mean
 from agent_hooks.trust.ancestors import refuse_below_an_agent
+from agent_hooks.ui.dialogs import Option
+from agent_hooks.ui.terminal import TerminalUI
 from agent_hooks.values.wire import camel
 
 _DAY = 24 * 60 * 60  # seconds
 # Characters of a session id in the table.
 _SHORT = 8
+# The files that are named before a restore, of each kind.
+_MOST_FILES = 20
 
 session_option = click.option(
     "--session", "session", metavar="ID", help="Only this session; the beginning of its id is enough."
@@ -88,20 +94,58 @@ def diff_command(name: str | None, session: str | None, cwd: str) -> None:
 @command.command("restore")
 @click.argument("name", required=False, shell_complete=checkpoint_names)
 @session_option
+@click.option("--yes", "-y", is_flag=True, help="Do not ask; without NAME, take the last checkpoint.")
 @cwd_option
-def restore_command(name: str | None, session: str | None, cwd: str) -> None:
-    """Restore the files as they were at checkpoint NAME, or at the last one; `undo` takes that back.
+@click.pass_context
+def restore_command(ctx: click.Context, name: str | None, session: str | None, yes: bool, cwd: str) -> None:
+    """Restore the files as they were at checkpoint NAME; without NAME, choose one from a list.
 
-    Ignored files, the index, stash, HEAD and branches are not touched.
+    Shows the files that change, and asks. Ignored files, the index, stash, HEAD and branches are not touched. To take a
+    restore back: agent-hooks checkpoints undo
     """
     refuse_below_an_agent("checkpoints restore")
-
-    async def restored() -> Restored:
-        return await checkpoints.restore(cwd, await _chosen(cwd, session, name))
-
+    if name is None and not yes and can_show_question():
+        chosen = _picked(cwd, session)
+    else:
+        chosen = anyio.run(_chosen, cwd, session, name)
+    with working("comparing the files with the checkpoint"):
+        changes = (anyio.run(checkpoints.diff, cwd, chosen)).changes
+    if not (yes and is_quiet()):
+        _show_changes(changes)
+    if changes and not yes and not agreed(f"Restore {_title(chosen)}?", f"restore {_title(chosen)}"):
+        ctx.exit(FAILED)
     with working("restoring"):
-        done = anyio.run(restored)
+        done = anyio.run(checkpoints.restore, cwd, chosen)
     _report(done)
+
+
+def _picked(cwd: str, session: str | None) -> Checkpoint:
+    """Return the checkpoint that the user chooses from a list, the newest first."""
+    rows = anyio.run(_rows, cwd, session)[::-1]
+    if not rows:
+        raise CheckpointError("there are no checkpoints here")
+    options = [Option(f"{_title(row.checkpoint)}  {when(row.checkpoint.created)}", row.cells()[-2]) for row in rows]
+    index = anyio.run(partial(TerminalUI().choose, "Which checkpoint?", options, searches=True))
+    if index is None:
+        raise click.Abort
+    return rows[index].checkpoint
+
+
+def _show_changes(changes: Sequence[Change]) -> None:
+    """Show the files that a restore would write and delete."""
+    # The checkpoint comes first, so a file that was added since is deleted.
+    for verb, paths in (
+        ("write", [each.path for each in changes if each.kind != "A"]),
+        ("delete", [each.path for each in changes if each.kind == "A"]),
+    ):
+        for path in paths[:_MOST_FILES]:
+            echo(f"{verb}: {printable(path)}")
+        if len(paths) > _MOST_FILES:
+            echo(f"{verb}: {count(len(paths) - _MOST_FILES, 'more file')}")
+
+
+def _title(checkpoint: Checkpoint) -> str:
+    return f"{checkpoint.name} of session {checkpoint.session_id[:_SHORT]}"
 
 
 @command.command("undo")
@@ -225,21 +269,26 @@ async def _of_session(cwd: str, session: str | None) -> tuple[Checkpoint, ...]:
 
 
 async def _chosen(cwd: str, session: str | None, name: str | None) -> Checkpoint:
-    """Return the checkpoint that a person names; without a session, the one with the newest checkpoint counts."""
+    """Return the checkpoint that the user names; without a name, the last one of the session that was saved last."""
     found = await _of_session(cwd, session)
     if not found:
         raise CheckpointError("there are no checkpoints here")
-    mine = {each.name: each for each in found if each.session_id == found[-1].session_id}
     if name is None:
-        return max(mine.values(), key=lambda each: (each.entry_index is not None, each.created))
-    if name not in mine:
-        short = found[-1].session_id[:_SHORT]
-        raise CheckpointError(f"session {short} has no checkpoint {name!r}{did_you_mean(name, mine)}")
-    return mine[name]
+        mine = [each for each in found if each.session_id == found[-1].session_id]
+        return max(mine, key=lambda each: (each.entry_index is not None, each.created))
+    named = [each for each in found if each.name == name]
+    if not named:
+        raise CheckpointError(
+            f"there is no checkpoint {name!r} here{did_you_mean(name, {each.name for each in found})}"
+        )
+    if len(named) > 1:
+        sessions = ", ".join(each.session_id for each in named)
+        raise CheckpointError(f"several sessions have a checkpoint {name!r}; say --session with one of: {sessions}")
+    return named[0]
 
 
 def _report(done: Restored) -> None:
-    which = f"{done.checkpoint.name} of session {done.checkpoint.session_id[:_SHORT]}"
+    which = _title(done.checkpoint)
     failed = f", {_files(done.failed, 'failed')}" if done.failed else ""
     restored = "restored a part of" if failed else "restored"
     files = f"{_files(done.written, 'written')}, {_files(done.deleted, 'deleted')}{failed}"

@@ -48,7 +48,7 @@ def own(command: Command) -> None:
         command.report("write-guard-settings", "lifts an alarm that only a person lifts")
     if verb == "guard" and rest[:1] == ["exceptions"] and any(word.startswith("--rev") for word in rest):
         command.report("write-guard-settings", "ends an answer that only a person ends")
-    if verb == "undo" or (verb == "checkpoints" and rest[:1] and (rest[0] in UNDOING or not rest[0].known)):
+    if verb in ("undo", "redo") or (verb == "checkpoints" and rest[:1] and (rest[0] in UNDOING or not rest[0].known)):
         command.report("write-guard-settings", "only a person takes turns of agents back, or forgets checkpoints")
     if verb == "serve" and "--stop" in rest:
         command.report("write-guard-settings", "stops the process that judges calls")
