@@ -101,7 +101,7 @@ def remembered(where: str) -> Facts | None:
 
 
 def former(store: str) -> Facts | None:
-    """Return the facts in a store, which may have changed since; `None` if it has none that can be used."""
+    """Return the facts in a store, which may have changed since, or `None` if the store has no usable facts."""
     # The facts become options of git, so no other user may have written them.
     if reason_against(store) is not None:
         return None

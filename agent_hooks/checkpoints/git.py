@@ -142,8 +142,8 @@ class Worktree:
     ) -> Output:
         """Run git on the store, without any conversion of contents; `receive` gets the output as it comes.
 
-        `borrowing`: objects of the person's repository count as present; `index`: another index than that of the store;
-        `limit`: the seconds that git may take.
+        `borrowing`: objects of the user's repository are present too.  `index`: replaces the store's own index.  `limit`:
+        the seconds that git may take.
         """
         settings = (*_BIT_BY_BIT, *self.settings, "-c", f"core.ignoreCase={str(self.ignores_case).lower()}")
         environment = self._environment
@@ -158,7 +158,7 @@ class Worktree:
         return (await self.pipes.passed(run))._replace(store=self.store)
 
     async def theirs(self, *args: str, stdin: bytes = b"") -> Output:
-        """Run git on the user's repository, which it never changes; it fails when that is gone or damaged."""
+        """Run git on the user's repository, which it never changes.  It fails when the repository is gone or damaged."""
         if self.repository is None:
             return Output(1, b"", "the repository is gone or damaged")
         env = {**git_environment(self.top), **self.no_hooks}
@@ -176,7 +176,7 @@ class Worktree:
         return self._ignores_case
 
     def leave_irregular_excludes(self) -> None:
-        """Do not read the user's own file of ignored paths when that is a pipe or a device."""
+        """Do not read the user's own ignore file when that is a pipe or a device."""
         path = self.excludes
         if os.path.exists(path) and not os.path.isfile(path):
             self.settings = (*self.settings, "-c", f"core.excludesFile={os.devnull}")
@@ -184,7 +184,7 @@ class Worktree:
 
     @property
     def excludes(self) -> str:
-        """The path of the user's own file of ignored paths."""
+        """The path of the user's own ignore file."""
         name = "core.excludesfile="
         own = [each[len(name) :] for each in self.settings if each.lower().startswith(name)]
         if own:
@@ -313,8 +313,8 @@ async def run_git(
 ) -> Output:
     """Run git and return its output; raises `CheckpointError` when git or the directory is missing.
 
-    `receive`: gets the output as it comes, which is then not returned; `limit`: the seconds after which git is ended, and
-    `GitTimeoutError` raised.
+    `receive`: gets the output as it comes, which is then not returned.  `limit`: the seconds after which git is ended,
+    and `GitTimeoutError` raised.
     """
     out, err = bytearray(), process.Capture()
     git, began = git_program(cwd), anyio.current_time()
@@ -345,7 +345,7 @@ async def run_git(
 
 
 async def open_worktree(cwd: str | os.PathLike[str]) -> Worktree:
-    """Find the working tree around `cwd`; raises `CheckpointError` when there is none.
+    """Find the working tree around `cwd`, and raise `CheckpointError` without one.
 
     git is asked about the repository.  Where it fails, takes too long, or names another directory, the repository is
     damaged or gone, and the store alone is used.
@@ -394,7 +394,7 @@ async def _asked(where: str) -> Worktree:
 
 
 def _alone(top: str) -> Worktree:
-    """Return a working tree whose repository is not used; the user's settings are those of the last checkpoint."""
+    """Return a working tree whose repository is not used, with the user's settings at the last checkpoint."""
     worktree = Worktree(top, format_of(store_of(top)))
     known = former(worktree.store)
     worktree.settings = () if known is None else known.settings

@@ -66,7 +66,7 @@ class Found(NamedTuple):
 async def list_files(worktree: Worktree, *, quick: bool, keep_hidden: bool) -> Found:
     """List the files.  Raises `CheckpointError`.
 
-    `quick`: leave out what is as at the last snapshot; `keep_hidden`: files that were saved before stay saved, although
+    `quick`: leave out what is as at the last snapshot.  `keep_hidden`: files that were saved before stay saved, although
     they are ignored now.
     """
     last = _last(worktree) if quick else None

@@ -30,7 +30,8 @@ _POLL = 0.02
 class Pipes:
     """The ignore files and attribute files of a working tree that are not regular files.
 
-    `irregular`: those that were found, relative to the working tree; `others`: paths of more files that git may open.
+    `irregular`: the files that were found, relative to the working tree.  `others`: paths of more files that git may
+    open.
     """
 
     def __init__(self, top: str, *others: str) -> None:
@@ -46,7 +47,7 @@ class Pipes:
         failure: Exception | None = None
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._let_pass)
-            # The exception goes on to the caller below.
+            # The exception is raised again below.
             try:
                 result = await run()
             except Exception as exc:
@@ -91,7 +92,7 @@ def _irregular(top: str) -> Iterator[str]:
 
 
 def _open_and_close(path: str) -> None:
-    """Open a pipe for writing and close it, if a program reads it; a file of another kind stays closed."""
+    """Open a pipe for writing and close it, if a program reads it.  Leave every other file closed."""
     with suppress(OSError):
         if stat.S_ISFIFO(os.lstat(path).st_mode):
             os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC))

@@ -57,7 +57,7 @@ class Leaf(NamedTuple):
 
 
 def hash_of_blob(object_format: str, size: int) -> hashlib._Hash:
-    """Return the hash of a file of so many bytes, before its first byte; its end is the name that git gives the file."""
+    """Return a hash to which the bytes of a file are still to be added.  Its digest is git's name for the file."""
     return hashlib.new(object_format, b"blob %d\0" % size, usedforsecurity=False)
 
 

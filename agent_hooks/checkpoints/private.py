@@ -42,7 +42,7 @@ def prepare(store: str, top: str, exclude: str | None, object_format: str) -> No
 
 
 def format_of(store: str, default: str = "sha1") -> str:
-    """Return the object format of a store, `sha1` or `sha256`; that of a missing one is the default."""
+    """Return a store's object format, `sha1` or `sha256`, or the default without a store."""
     with suppress(OSError), open(os.path.join(store, "config"), encoding="utf-8", errors="replace") as file:
         return "sha256" if "objectFormat = sha256" in file.read(4096) else "sha1"
     return default

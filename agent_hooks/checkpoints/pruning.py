@@ -70,7 +70,7 @@ def _is_due(store: str) -> bool:
 
 
 async def start_removal(worktree: Worktree) -> None:
-    """Start the process that removes checkpoints; it also finishes a first checkpoint that took too long."""
+    """Start the process that removes checkpoints.  It also finishes a first checkpoint that took too long."""
     words = [sys.executable, "-P", "-s", "-m", "agent_hooks.checkpoints.removal", worktree.top]
     try:
         # The shell ends at once, so the process has no parent that would have to wait for its end.

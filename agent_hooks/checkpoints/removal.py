@@ -15,7 +15,7 @@ from agent_hooks.errors import log
 
 
 async def remove(directory: str) -> None:
-    """Remove old and surplus checkpoints in all stores, first in that of the working tree of a directory.
+    """Remove old and surplus checkpoints in all stores, beginning with the working tree around a directory.
 
     A first checkpoint there that took too long is finished before.
     """

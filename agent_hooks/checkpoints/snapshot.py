@@ -85,7 +85,7 @@ def printable(path: str) -> str:
 async def take(worktree: Worktree, rules: Rules, *, quick: bool = False, keep_hidden: bool = True) -> Snapshot:
     """Write the working tree as a git tree; the caller holds the lock.  Raises `CheckpointError`.
 
-    `quick`: do not ask again which files are ignored, as long as the answer is the same; `keep_hidden`: files that were
+    `quick`: do not ask again which files are ignored, as long as the answer is the same.  `keep_hidden`: files that were
     saved before stay saved, although they are ignored now.
     """
     if not are_known(worktree.store):
@@ -254,7 +254,7 @@ async def _remove(worktree: Worktree, paths: Collection[str]) -> None:
 async def save(
     worktree: Worktree, paths: Sequence[str], *, borrowing: bool = False, count: bool = True
 ) -> list[Skipped]:
-    """Add files to the private index with their bytes on the disk; return the files that git could not add.
+    """Add files to the private index with their bytes on the disk, and return the files that git could not add.
 
     `count`: the files are new objects of the store.
     """

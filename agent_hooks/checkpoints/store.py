@@ -19,6 +19,7 @@ from msgspec import Struct
 from agent_hooks.checkpoints.git import CheckpointError, Worktree, open_worktree
 from agent_hooks.checkpoints.marks import read_marks, remove_marks
 from agent_hooks.checkpoints.snapshot import Skipped, Snapshot, ignored_paths, rules, take
+from agent_hooks.turn_notes import open_turns
 
 MAX_FILE_SIZE = 50 * 2**20
 """The most bytes of an untracked file that is saved, by default."""
@@ -77,7 +78,9 @@ async def create(
         )
     worktree = await open_worktree(cwd)
     async with worktree.locked():
-        snapshot = await take(worktree, rules(worktree, cwd, max_file_size, leave))
+        chosen = rules(worktree, cwd, max_file_size, leave)
+        # A turn that continues may have made files ignored that its undo has to bring back.
+        snapshot = await take(worktree, chosen, keep_hidden=bool(open_turns(worktree.store)))
         return await keep(worktree, session_id, str(entry_index), snapshot)
 
 

@@ -257,7 +257,7 @@ class _Undo:
                 reasons.setdefault(path, reason)
         for gone in (each for turn in self._turns for each in turn.skipped):
             if gone.path.endswith("/") and not os.path.lexists(os.path.join(self._worktree.top, gone.path)):
-                text = "was a git repository of its own, so its files were not saved; the turn has removed it"
+                text = "was a git repository of its own, so its files were not saved, and the turn has removed it"
                 reasons.setdefault(gone.path, text)
         for unsaved in (each for turn in self._turns for each in turn.unsaved):
             if unsaved.reason != "left alone" and unsaved.path not in self._mine:

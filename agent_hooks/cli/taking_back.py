@@ -15,7 +15,7 @@ from agent_hooks.errors import count
 
 
 def take_back_asked(cwd: str, plan: UndoPlan, *, yes: bool) -> bool:
-    """Show a plan, ask unless `yes`, and carry it out; return whether all of it was done."""
+    """Show a plan, ask unless `yes`, and carry it out.  Return whether all of it was done."""
     if not (yes and is_quiet()):
         for line in plan_lines(plan):
             echo(line)
@@ -32,9 +32,9 @@ def take_back_asked(cwd: str, plan: UndoPlan, *, yes: bool) -> bool:
 
 
 def agreed(question: str, doing: str) -> bool:
-    """Ask before files change; `doing` says what `--yes` would do.  Raises `CheckpointError` without a terminal."""
+    """Ask before files change.  `doing` says what `--yes` would do.  Raises `CheckpointError` without a terminal."""
     if not can_show_question():
-        raise CheckpointError(f"nothing was changed; without a terminal, say --yes to {doing}")
+        raise CheckpointError(f"nothing was changed. Without a terminal, say --yes to {doing}")
     if confirm(question):
         return True
     tell("nothing was changed")

@@ -1,4 +1,4 @@
-"""Turns that damage the repository, or meet one that is damaged: the files come back all the same."""
+"""Turns that damage the repository, or meet a damaged one: the files come back all the same."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ async def test_undo_gives_back_the_bytes_that_were_there(repo: Path) -> None:
 
 
 async def test_no_file_is_replaced_by_bytes_that_were_not_there(repo: Path) -> None:
-    """The store is damaged in a way that git does not notice; the file is named."""
+    """The store is damaged in a way that git does not notice.  The file is named."""
     await Agent(repo).turn("break", "echo broken > untracked")
     store = Path(store_of(str(repo)))
     digest = (
@@ -220,5 +220,5 @@ async def test_repositories_inside_that_a_turn_deleted_are_named(repo: Path) -> 
     await Agent(repo).turn("break", "echo broken > tracked; rm -rf lib")
     plan = await checkpoints.plan_undo(repo)
     assert [str(each) for each in plan.left] == [
-        "lib/: was a git repository of its own, so its files were not saved; the turn has removed it"
+        "lib/: was a git repository of its own, so its files were not saved, and the turn has removed it"
     ]

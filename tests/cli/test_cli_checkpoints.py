@@ -52,9 +52,9 @@ def test_list_shows_them_by_age_for_people_and_programs(saved: Command) -> None:
 
 
 def test_restore_and_undo_say_what_they_did(saved: Command) -> None:
-    """A name of several sessions needs `--session`; a second undo is a redo."""
+    """A name of several sessions needs `--session`. A second undo is a redo."""
     assert saved("checkpoints", "restore", "2", "--yes", code=1).stderr == (
-        "agent-hooks: several sessions have a checkpoint '2'; say --session with one of: old, new-session\n"
+        "agent-hooks: several sessions have a checkpoint '2'. Say --session with one of: old, new-session\n"
     )
     done = saved("checkpoints", "restore", "2", "--session", "new", "--yes")
     assert done.stdout == (
@@ -72,16 +72,16 @@ def test_restore_and_undo_say_what_they_did(saved: Command) -> None:
 
 
 def test_a_restore_shows_the_files_and_asks(saved: Command) -> None:
-    """Without a terminal it changes nothing; at one, the checkpoint is chosen from a list."""
+    """Without a terminal it changes nothing. At one, the checkpoint is chosen from a list."""
     (saved.project / "mine").write_text("untracked\n")
     refused = saved("checkpoints", "restore", "5", code=1)
     assert refused.stdout == "write: note\ndelete: mine\n"
     assert refused.stderr == (
-        "agent-hooks: nothing was changed; without a terminal, say --yes to restore 5 of session new-sess\n"
+        "agent-hooks: nothing was changed. Without a terminal, say --yes to restore 5 of session new-sess\n"
     )
     for answer, code, text in (("\n", 1, "now"), ("y\n", 0, "2")):
         dialog = saved.dialog("checkpoints", "restore")
-        # The mark shows that keys count.
+        # The list takes keys as soon as it shows this mark.
         dialog.sees("> 1. 5 of session new-sess")
         dialog.type("\r")
         assert "delete: mine" in dialog.sees("Restore 5 of session new-sess? [y/N]")

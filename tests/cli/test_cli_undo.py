@@ -62,7 +62,7 @@ def test_without_a_terminal_undo_needs_yes(command: Command, repo: Path) -> None
     refused = command("undo", "2", code=1)
     assert refused.stdout.splitlines()[1] == "    notes"
     assert (
-        refused.stderr == "agent-hooks: nothing was changed; without a terminal, say --yes to take these turns back\n"
+        refused.stderr == "agent-hooks: nothing was changed. Without a terminal, say --yes to take these turns back\n"
     )
     assert (repo / "notes").read_text() == "agent\n"
     assert "there is no turn 3: the newest is 1, and the oldest 2" in command("undo", "3", "--yes", code=1).stderr
@@ -116,11 +116,11 @@ def test_an_agent_of_ours_cannot_run_undo(command: Command, repo: Path) -> None:
 
 
 def test_redo_lists_and_asks_and_brings_the_changes_back(command: Command, repo: Path) -> None:
-    """Without an undo, there is nothing to redo; a second redo takes the first one back."""
+    """Without an undo, there is nothing to redo. A second redo takes the first one back."""
     command("run", PROMPT)
     assert "nothing to redo: no undo has changed files here" in command("redo", code=1).stderr
     assert "`agent-hooks redo` brings that back" in command("undo", "2", "--yes").stdout
-    assert "without a terminal, say --yes" in command("redo", code=1).stderr
+    assert "Without a terminal, say --yes" in command("redo", code=1).stderr
     assert (repo / "gone").exists()
     assert "brought the changes of an undo back: 1 file written, 1 file deleted" in command("redo", "--yes").stdout
     assert (repo / "notes").read_text() == "agent\n"

@@ -195,7 +195,7 @@ async def test_a_fault_in_a_checkpoint_warns_once_and_the_calls_go_on(
 async def test_a_call_that_destroys_something_is_a_question_when_its_checkpoint_takes_too_long(
     repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Other calls continue with a warning; a new file destroys nothing."""
+    """Other calls continue with a warning. A new file destroys nothing."""
     monkeypatch.setattr(keeping, "BEFORE_A_CALL", 0.0)
     (repo / "one").write_text("mine")
     agent = Agent(repo)

@@ -24,8 +24,6 @@ from agent_hooks.cli.streams import can_show_question, echo, echo_data, echo_jso
 from agent_hooks.cli.taking_back import agreed
 from agent_hooks.errors import count, did_you_mean
 from agent_hooks.trust.ancestors import refuse_below_an_agent
-from agent_hooks.ui.dialogs import Option
-from agent_hooks.ui.terminal import TerminalUI
 from agent_hooks.values.wire import camel
 
 _DAY = 24 * 60 * 60  # seconds
@@ -94,11 +92,11 @@ def diff_command(name: str | None, session: str | None, cwd: str) -> None:
 @command.command("restore")
 @click.argument("name", required=False, shell_complete=checkpoint_names)
 @session_option
-@click.option("--yes", "-y", is_flag=True, help="Do not ask; without NAME, take the last checkpoint.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask. Without NAME, take the last checkpoint.")
 @cwd_option
 @click.pass_context
 def restore_command(ctx: click.Context, name: str | None, session: str | None, yes: bool, cwd: str) -> None:
-    """Restore the files as they were at checkpoint NAME; without NAME, choose one from a list.
+    """Restore the files as they were at checkpoint NAME, or at one that you choose from a list.
 
     Shows the files that change, and asks. Ignored files, the index, stash, HEAD and branches are not touched. To take a
     restore back: agent-hooks checkpoints undo
@@ -121,6 +119,10 @@ def restore_command(ctx: click.Context, name: str | None, session: str | None, y
 
 def _picked(cwd: str, session: str | None) -> Checkpoint:
     """Return the checkpoint that the user chooses from a list, the newest first."""
+    # Imported here, because they take long to import, and only this list needs them.
+    from agent_hooks.ui.dialogs import Option
+    from agent_hooks.ui.terminal import TerminalUI
+
     rows = anyio.run(_rows, cwd, session)[::-1]
     if not rows:
         raise CheckpointError("there are no checkpoints here")
@@ -269,7 +271,7 @@ async def _of_session(cwd: str, session: str | None) -> tuple[Checkpoint, ...]:
 
 
 async def _chosen(cwd: str, session: str | None, name: str | None) -> Checkpoint:
-    """Return the checkpoint that the user names; without a name, the last one of the session that was saved last."""
+    """Return the checkpoint that the user names, or else the last one of the session that was saved last."""
     found = await _of_session(cwd, session)
     if not found:
         raise CheckpointError("there are no checkpoints here")
@@ -283,7 +285,7 @@ async def _chosen(cwd: str, session: str | None, name: str | None) -> Checkpoint
         )
     if len(named) > 1:
         sessions = ", ".join(each.session_id for each in named)
-        raise CheckpointError(f"several sessions have a checkpoint {name!r}; say --session with one of: {sessions}")
+        raise CheckpointError(f"several sessions have a checkpoint {name!r}. Say --session with one of: {sessions}")
     return named[0]
 
 

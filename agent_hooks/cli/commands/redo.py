@@ -19,7 +19,7 @@ from agent_hooks.trust.ancestors import refuse_below_an_agent
 @cwd_option
 @click.pass_context
 def command(ctx: click.Context, yes: bool, cwd: str) -> None:
-    """Bring the changes back that the last `agent-hooks undo` took back; a second one takes them back again.
+    """Bring the changes back that the last `agent-hooks undo` took back. A second redo takes them back again.
 
     Later edits are kept under another name. To take back a restore: agent-hooks checkpoints undo
     """
