@@ -429,8 +429,8 @@ async def test_the_output_of_git_may_be_cut_anywhere(size: int) -> None:
         def __init__(self) -> None:
             self.said: list[object] = []
 
-        def begin(self) -> None:
-            self.said.append("begin")
+        def begin(self, size: int) -> None:
+            self.said.append(size)
 
         def take(self, chunk: bytes) -> None:
             self.said.append(chunk)
@@ -448,6 +448,7 @@ async def test_the_output_of_git_may_be_cut_anywhere(size: int) -> None:
         contents(out[start : start + size])
     told = [b"".join(each for each in one.said if isinstance(each, bytes)) for one in receivers]
     assert told == [b"a\nb\n", b"", b"", b"", b"ok"]
+    assert [one.said[0] for one in receivers if isinstance(one.said[0], int)] == [4, 0, 2]
     assert [one.said[-1] for one in receivers] == [
         *("end", "end", "its content is gone from git's object store"),
         *("the checkpoint names another kind of object than a file there", "end"),
