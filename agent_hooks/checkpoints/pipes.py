@@ -11,15 +11,13 @@ import os
 import stat
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
 import anyio
 import anyio.from_thread
 import anyio.to_thread
 
-if TYPE_CHECKING:
-    from agent_hooks.checkpoints.git import Output
-
+T = TypeVar("T")
 _NAMES = frozenset({".gitignore", ".gitattributes"})
 # Seconds after which git takes long.
 _SLOW = 0.5
@@ -40,23 +38,22 @@ class Pipes:
         self._others = others
         self._searched = False
 
-    async def passed(self, run: Callable[[], Awaitable[Output]]) -> Output:
+    async def passed(self, run: Callable[[], Awaitable[T]]) -> T:
         """Await a run of git, and let it pass the pipes."""
         # An exception of the body would leave the task group as a group.
-        result: Output | None = None
+        results: list[T] = []
         failure: Exception | None = None
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._let_pass)
             # The exception is raised again below.
             try:
-                result = await run()
+                results.append(await run())
             except Exception as exc:
                 failure = exc
             tasks.cancel_scope.cancel()
         if failure is not None:
             raise failure
-        assert result is not None, "git has neither failed nor ended"
-        return result
+        return results[0]
 
     async def search(self) -> None:
         """Search the working tree once."""
