@@ -36,7 +36,7 @@ LAYERS = [
 """The rooms from the bottom; the rooms of one line are of one height and do not import each other."""
 FAMILIES = {
     "concurrency/deadlines": set[str](),
-    "ui": {"charset", "dialogs", "fitting", "harmless"},
+    "ui": {"calls", "charset", "dialogs", "fitting", "harmless", "reading"},
     "transformers": {"exclusion", "config"},
     "guards": {
         *(

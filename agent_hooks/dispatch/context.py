@@ -10,7 +10,7 @@ from msgspec import Struct
 from agent_hooks.concurrency.deadlines.base import Clock
 from agent_hooks.concurrency.threads import while_wanted
 from agent_hooks.errors import HookUsageError, capped, did_you_mean, shown
-from agent_hooks.ui.base import Dialogs, NotifyType
+from agent_hooks.ui.base import Asker, Dialogs, NotifyType
 from agent_hooks.validation import milliseconds_problem
 from agent_hooks.values.content import ExecResult
 from agent_hooks.values.near import add_near_misses
@@ -61,6 +61,11 @@ class Timed(Protocol):
     @property
     def tool_name(self) -> str | None:
         """Return the tool that the event is about, `None` for other events."""
+        ...
+
+    @property
+    def asker(self) -> Asker:
+        """Return the running handler's hook, and the call that the event is about."""
         ...
 
     def need_clock(self) -> Clock:
@@ -196,21 +201,21 @@ class HookUI:
             _check_texts("select(title, options)", option=option)
         call = Awaited("ctx.ui.select(...)", _ASK)
         title = capped(title)
-        return self._pending(call, title, "", lambda: self._ui.select(title, list(options)))
+        return self._pending(call, title, "", lambda ui: ui.select(title, list(options)))
 
     def confirm(self, title: str, message: str = "") -> Pending[bool]:
         """Ask yes or no; `False` when no person is there."""
         _check_texts("confirm(title, message)", title=title, message=message)
         call = Awaited("ctx.ui.confirm(...)", _ASK)
         title, message = capped(title), capped(message)
-        return self._pending(call, title, message, lambda: self._ui.confirm(title, message))
+        return self._pending(call, title, message, lambda ui: ui.confirm(title, message))
 
     def input(self, title: str, placeholder: str | None = None) -> Pending[str | None]:
         """Ask for a line of text; `None` when cancelled or no person is there.  `placeholder` is only a hint."""
         _check_texts("input(title, placeholder)", title=title, placeholder="" if placeholder is None else placeholder)
         call = Awaited("ctx.ui.input(...)", _ASK)
         title = capped(title)
-        return self._pending(call, title, "", lambda: self._ui.input(title, placeholder))
+        return self._pending(call, title, "", lambda ui: ui.input(title, placeholder))
 
     def notify(self, message: str, type: NotifyType = "info") -> None:
         """Show the person a message; not awaited, from any thread."""
@@ -222,13 +227,15 @@ class HookUI:
         self._ui.notify(capped(message), type)
 
     def _pending(
-        self, call: Awaited, title: str, message: str, ask: Callable[[], Coroutine[Any, Any, T]]
+        self, call: Awaited, title: str, message: str, ask: Callable[[Dialogs], Coroutine[Any, Any, T]]
     ) -> Pending[T]:
         async def dialog() -> T:
             clock = _current(self._timed).need_clock()
+            named = getattr(self._ui, "asked_by", None)
+            ui = self._ui if named is None else named(self._timed.asker)
             clock.pause()
             try:
-                return await self._timed.dialog(title, message, ask)  # type: ignore[no-any-return]  # as `ask` does
+                return await self._timed.dialog(title, message, lambda: ask(ui))  # type: ignore[no-any-return]  # as `ask` does
             finally:
                 clock.resume()
 

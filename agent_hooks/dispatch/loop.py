@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import types
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
 from contextvars import ContextVar
 from time import perf_counter
 from types import CoroutineType
@@ -29,10 +29,12 @@ from agent_hooks.dispatch.context import HookContext, Surroundings, forgotten_aw
 from agent_hooks.dispatch.handlers import Handler
 from agent_hooks.dispatch.mistakes import failure_text
 from agent_hooks.dispatch.plan import Owner, Plan
-from agent_hooks.dispatch.points import Changed
+from agent_hooks.dispatch.points import AtPoint, Changed
 from agent_hooks.dispatch.reading import misplaced, read_answer
 from agent_hooks.dispatch.table import EventSpec, OnError, spec_name
 from agent_hooks.errors import HookUsageError, Outcome, describe, honest, hook_error, place_of, shown
+from agent_hooks.ui.base import Asker
+from agent_hooks.ui.calls import call_text
 from agent_hooks.values.answers import AddContext, Answer, Ask, Block, Cancel, Cause, Continue, Replace, Rewrite, Stop
 
 
@@ -73,6 +75,16 @@ class Dispatch:
     def tool_name(self) -> str | None:
         """The tool that the event is about, `None` for other events."""
         return self.plan.tool_name
+
+    @property
+    def asker(self) -> Asker:
+        """The hook of the running handler, and the whole call that the event is about."""
+        event = self.event
+        given = getattr(event, "input", None)
+        if isinstance(event, AtPoint):
+            given = getattr(event.output, "args", None) or getattr(event.input, "args", None)
+        tool = self.tool_name
+        return Asker(self.handler.label, call_text(tool, given) if tool and isinstance(given, Mapping) else "")
 
     @property
     def ended(self) -> bool:

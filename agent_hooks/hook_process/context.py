@@ -10,7 +10,7 @@ from agent_hooks.dispatch.context import EXEC, HookContext, Mode, Pending, Surro
 from agent_hooks.hook_process.link import Link
 from agent_hooks.isolation.exact import Packer
 from agent_hooks.isolation.protocol import Notify, Place
-from agent_hooks.ui.base import NotifyType
+from agent_hooks.ui.base import Asker, NotifyType
 from agent_hooks.values.content import ExecResult
 
 
@@ -57,6 +57,8 @@ class CallPlace:
 
     # A hook that is loaded again gets another process.
     ended = False
+    # The agent names the hook and the call.
+    asker = Asker()
 
     def __init__(self, link: Link, call: int, place: Place) -> None:
         self.link = link

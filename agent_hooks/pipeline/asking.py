@@ -26,6 +26,7 @@ from agent_hooks.pipeline.call import AbortedCallError, JudgedCall
 from agent_hooks.pipeline.edits import SHOWN_BY_DIFF, diff_of, is_whole
 from agent_hooks.pipeline.risks import risk_of
 from agent_hooks.ui.base import CHOICES, NO, ONCE, Answer, Choice, Question, takes_questions
+from agent_hooks.ui.calls import call_text
 from agent_hooks.values.answers import Ask, Block, Stop
 from agent_hooks.values.frozen import thaw
 from agent_hooks.values.tool import MAIN_ARGUMENT
@@ -159,7 +160,7 @@ def _question(title: str, asks: Sequence[Ask], call: JudgedCall) -> Question:
     return Question(
         title=title,
         call=_call_line(call),
-        command=_lines_of(call),
+        text=call_text(call.tool.name, call.arguments),
         reasons=tuple(
             _reason(
                 ask, title, remedied=bool(ask.remedy) and ask.remedy not in [each.remedy for each in told[at + 1 :]]
@@ -202,7 +203,9 @@ async def _with_effects(question: Question, by: str, call: JudgedCall) -> Questi
             hook_error(failure, hook=by, handler="ask", event="tool_call", outcome="continued", error=error)
         )
     if is_whole(diff):
-        question = replace(question, call=_call_line(call, SHOWN_BY_DIFF[call.tool.name]))
+        without = SHOWN_BY_DIFF[call.tool.name]
+        text = call_text(call.tool.name, call.arguments, without)
+        question = replace(question, call=_call_line(call, without), text=text)
     return replace(question, risk=" ".join(call.engine.hide(risk).split()), diff=call.engine.hide(diff))
 
 
@@ -288,13 +291,6 @@ def _call_line(call: JudgedCall, shown: Collection[str] = ()) -> str:
         plain = isinstance(main, str) and main.isprintable() and not (rest and "{" in main)
         words.append(_excerpt(main if plain else repr(main)))
     return " ".join([*words, *([_excerpt(repr(rest))] if rest or main is None else [])])
-
-
-def _lines_of(call: JudgedCall) -> str:
-    """Return the main argument of a call if it has several lines that can all be shown, else nothing."""
-    main = call.arguments.get(MAIN_ARGUMENT.get(call.tool.name, ""))
-    several = isinstance(main, str) and "\n" in main and len(main) <= _SHOWN
-    return main if several and all(line.expandtabs().isprintable() for line in main.split("\n")) else ""
 
 
 def _excerpt(text: str) -> str:

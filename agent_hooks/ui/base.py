@@ -22,15 +22,18 @@ CHOICES: tuple[Choice, ...] = ("no", "once", "session", "always")
 class Question(Struct, frozen=True, kw_only=True):
     """The one question about a tool call, with all that guards and hooks ask about it.
 
-    `title`: the questions of all that ask; `call`: the exact call in one line, without the texts that stand in `diff`;
-    `command`: the command in it, if that has several lines; `risk`: one plain line about the effect of the call, empty
-    when it is not known; `diff`: the unified diff of an edit, else empty; `reasons`: one line for each that asks, with
-    its name and its explanation; `answers`: those that count, No first.  No may come with a text.
+    - `title`: the questions of all that ask.
+    - `call`: the call in one line, with both ends of its long texts, without the texts of `diff`.
+    - `text`: the call in as many lines as it has, with nothing left out.
+    - `risk`: one plain line about the effect of the call, empty when it is not known.
+    - `diff`: the unified diff of an edit, else empty.
+    - `reasons`: one line for each that asks, with its name and its explanation.
+    - `answers`: the possible answers, No first.  No may come with a text.
     """
 
     title: str
     call: str
-    command: str = ""
+    text: str = ""
     risk: str = ""
     diff: str = ""
     reasons: tuple[str, ...] = ()
@@ -43,9 +46,21 @@ class Question(Struct, frozen=True, kw_only=True):
 
     @property
     def about(self) -> str:
-        """The call, its risk where the title does not name it, and the reasons, one below the other."""
+        """The call and the grounds, one below the other."""
+        return "\n".join((self.call, *self.grounds))
+
+    @property
+    def grounds(self) -> tuple[str, ...]:
+        """The risk where the title does not name it, and the reasons."""
         risk = [] if not self.risk or self.risk in self.title else [f"risk: {self.risk}"]
-        return "\n".join((self.call, *risk, *self.reasons))
+        return (*risk, *self.reasons)
+
+
+class Asker(Struct, frozen=True):
+    """The hook that opens a dialog, and the whole text of the call that it judges, empty at other events."""
+
+    hook: str = ""
+    call: str = ""
 
 
 class Answer(Struct, frozen=True):

@@ -6,7 +6,7 @@ A `Dialog` has the widgets of prompt_toolkit and the person's answer.  It is sho
 from __future__ import annotations
 
 from asyncio import TimerHandle
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -23,6 +23,7 @@ from prompt_toolkit.utils import get_cwidth
 from agent_hooks.ui.base import Choice, Question
 from agent_hooks.ui.fitting import Line, cut, fragments, wrap
 from agent_hooks.ui.harmless import harmless
+from agent_hooks.ui.reading import Reading, condensed
 
 MOMENT = 0.3
 """Seconds after a dialog comes up in which no key counts: the person may still be typing for the prompt line."""
@@ -35,6 +36,7 @@ KEYS_SEARCH = "type to search, ↑↓ Enter, Esc cancels"
 KEYS_QUESTION = "↑↓ Enter, Esc stops the agent"
 KEYS_LINE = "Enter, Esc cancels"
 KEYS_SCROLL = "PgUp PgDn"
+KEYS_FIRST = "read to the end first: PgDn"
 
 
 class Option(NamedTuple):
@@ -47,23 +49,32 @@ class Option(NamedTuple):
 class Dialog:
     """A dialog on screen, with keys of its own, until `close`.
 
-    Keys that were typed before it came up do not count, nor do those of the first `MOMENT`; the mark `>` shows when they
-    do.  Only Ctrl-C counts at once, which cancels.
+    Keys that were typed before it came up are ignored, and so is each key of the first `MOMENT`.  Then the mark `>` is
+    shown.  Only Ctrl-C cancels at once.  An answer that may allow something is ignored until the end of the text was on
+    screen, and in one read with letters.
+
+    - `above`: the lines below the title.
+    - `message`: the text below them.
+    - `call`: the whole call that is judged.
     """
 
     container: Container
     focus: Window
     answer: Any = None
 
-    def __init__(self, title: str, message: str = "") -> None:
+    def __init__(self, title: str, *, above: Sequence[str] = (), message: str = "", call: str = "") -> None:
         self.closed = False
         self.on_close: Callable[[], None] = lambda: None
         self.keys = KeyBindings()
-        self._title = harmless(title).expandtabs(4)
-        self._message = harmless(message).expandtabs(4)
-        # The first shown line of title and message, and how many of their lines did not fit at the last drawing.
-        self._scroll = 0
-        self._hidden = 0
+        self._title = _clear(title)
+        self._above = _clear("\n".join(above)) if above else []
+        self._message = _clear(message) if message else []
+        self._call = _clear(call) if call else []
+        self._reading = Reading(self._wrapped)
+        # Letters came in the read of the terminal whose keys are handled now.
+        self._read_letters = False
+        # The user tried to answer before the end of the text was on screen.
+        self._too_early = False
         self._drawn = False
         self.awake = MOMENT <= 0
         asleep = Condition(lambda: not self.awake)
@@ -99,43 +110,101 @@ class Dialog:
         self.awake = True
         app.invalidate()
 
+    def _note_letters(self) -> None:
+        """Remember letters until all keys of this read are handled, which happens before the loop continues."""
+        loop = get_app().loop
+        if loop is not None:
+            self._read_letters = True
+            loop.call_soon(self._end_read)
+
+    def _end_read(self) -> None:
+        self._read_letters = False
+
+    def _came_with_letters(self, event: KeyPressEvent) -> bool:
+        """Return whether letters came in one read with this key, before or after it: then it is a part of a text."""
+        return self._read_letters or any(each.data.isprintable() for each in event.key_processor.input_queue)
+
     def _page(self, way: int) -> None:
-        self._scroll = max(0, min(self._scroll + 3 * way, self._hidden))
+        self._reading.page(way)
 
-    def _text(self, columns: int) -> list[Line]:
-        """Return title and message, wrapped."""
-        lines = [("class:title", line) for line in wrap(self._title, columns)]
-        return lines + [("", line) for line in wrap(self._message, columns) if self._message]
-
-    def _part(self, lines: list[Line], height: int) -> list[Line]:
-        """Return the lines of `_text` that fit, from the scroll position on."""
-        self._hidden = max(0, len(lines) - height)
-        self._scroll = min(self._scroll, self._hidden)
-        return lines[self._scroll : self._scroll + height]
+    def _wrapped(self, columns: int) -> tuple[list[Line], int]:
+        """Return all rows of the text, and the index of the row in which the message or the call begins."""
+        rows = [("class:title", row) for line in self._title for row in _hanging(line, columns)]
+        rows += [("", row) for line in self._above for row in _hanging(line, columns)]
+        begin = len(rows)
+        rows += [("", row) for line in self._message for row in wrap(line, columns)]
+        return rows + _call_rows(self._call, columns), len(rows) if self._call else begin
 
     def _mark(self) -> str:
         return "> " if self.awake else "  "
 
-    def _footer(self, columns: int, *parts: str) -> Line:
-        return "class:hint", cut(" · ".join(filter(None, parts)), columns)
+    def _footer(
+        self, columns: int, hint: str, position: str = "", *, is_cut: bool = False, unread: bool = False
+    ) -> Line:
+        """Return the last line: how to read on, the position in a list, and the keys.
+
+        `is_cut`, `unread`: as for the text, also for a part of its own that scrolls.
+        """
+        scroll = KEYS_SCROLL if is_cut or self._reading.is_cut else ""
+        style = "class:hint"
+        if unread or not self._reading.complete:
+            scroll = KEYS_FIRST
+            style = "class:title" if self._too_early else style
+        return style, cut(" · ".join(filter(None, [scroll, position, hint])), columns)
+
+
+def _clear(text: str) -> list[str]:
+    """Return the lines of a text, without harm and with a count instead of many blanks."""
+    return [*condensed(harmless(text).expandtabs(4).split("\n"))]
+
+
+def _hanging(line: str, columns: int) -> list[str]:
+    """Return a line as rows of which only the first one begins at the margin, so that none passes for another line."""
+    if get_cwidth(line) <= columns:
+        return [line]
+    return [f"{'    ' * bool(at)}{row}" for at, row in enumerate(wrap(line, max(columns - 4, 1)))]
+
+
+def _call_rows(lines: Sequence[str], columns: int) -> list[Line]:
+    """Return the rows of a call, behind a bar if there are several, so that none passes for a line of the question."""
+    if len(lines) == 1 and get_cwidth(lines[0]) <= columns:
+        return [("", lines[0])]
+    return [("", f"│ {row}") for line in lines for row in wrap(line, max(columns - 2, 1))]
 
 
 class ListDialog(Dialog):
-    """A list, with the arrow keys, and numbers if one digit can name each option; a small terminal scrolls it."""
+    """A list, with the arrow keys, and numbers if one digit can name each option.  A small terminal scrolls it.
+
+    - `denying`: the options that can be chosen at any time.
+    - `judged`: the text of an option that does not fit must be read too.
+    """
 
     answer: int | None
 
-    def __init__(self, title: str, options: Sequence[Option], *, message: str = "", selected: int = 0) -> None:
-        super().__init__(title, message)
+    def __init__(
+        self,
+        title: str,
+        options: Sequence[Option],
+        *,
+        selected: int = 0,
+        denying: Collection[int] = (),
+        judged: bool = False,
+        **text: Any,
+    ) -> None:
+        super().__init__(title, **text)
+        self._denying = denying
+        self._judged = judged
         numbered = len(options) <= MOST_NUMBERED
         self._labels = [
             f"{number}. " * numbered + " ".join(harmless(option.label).split())
             for number, option in enumerate(options, 1)
         ]
-        self._previews = [harmless(option.preview or option.label).expandtabs(4) for option in options]
+        self._previews = [_clear(option.preview or option.label) for option in options]
         self._has_preview = [bool(option.preview) or "\n" in option.label for option in options]
         self.selected = selected
-        self._preview_scroll = self._preview_hidden = 0
+        # The indices of the options that do not fit, and the readings of the selected ones.
+        self._long: set[int] = set()
+        self._previewed: dict[int, Reading] = {}
         # The person still types for the prompt line, and may not have noticed the list yet.
         self._typing = False
         self._typed_at = -PAUSE
@@ -146,8 +215,9 @@ class ListDialog(Dialog):
             self.keys.add(key)(self._mover(move))
         self.keys.add("home")(lambda event: self._select(0))
         self.keys.add("end")(lambda event: self._select(len(self._labels) - 1))
-        self.keys.add("enter")(lambda event: self._enter())
+        self.keys.add("enter")(self._enter)
         self.keys.add("<any>")(self._other_key)
+        self.keys.add(Keys.BracketedPaste)(self._text_key)
         for number in range(1, len(options) + 1) if numbered else ():
             self.keys.add(str(number))(self._digit_of(number - 1))
         control = FormattedTextControl(self._fragments, focusable=True, key_bindings=self.keys, show_cursor=False)
@@ -163,7 +233,7 @@ class ListDialog(Dialog):
 
     def _select(self, index: int) -> None:
         self._forget_digit()
-        self.selected, self._preview_scroll, self._typing = index, 0, False
+        self.selected, self._typing = index, False
 
     def _digit_of(self, index: int) -> Callable[[KeyPressEvent], None]:
         """Return the handler of a digit, which selects an option, and chooses it unless another key follows soon."""
@@ -175,7 +245,8 @@ class ListDialog(Dialog):
             before = self.selected
             self._select(index)
             self._before_digit = before
-            self._digit = event.app.loop.call_later(PAUSE, self.close, index)
+            self._note_letters()
+            self._digit = event.app.loop.call_later(PAUSE, self._choose, index)
 
         return press
 
@@ -189,24 +260,44 @@ class ListDialog(Dialog):
 
     def _other_key(self, event: KeyPressEvent) -> None:
         if event.data.isprintable():
-            if self._digit is not None:
-                # It began a text for the prompt line.
-                self._select(self._before_digit)
-            self._typing, self._typed_at = True, monotonic()
+            self._text_key(event)
 
-    def _enter(self) -> None:
+    def _text_key(self, event: KeyPressEvent) -> None:
+        """Take a letter, or a pasted text, which is for the prompt line."""
+        self._note_letters()
+        if self._digit is not None:
+            # It began a text for the prompt line.
+            self._select(self._before_digit)
+        self._typing, self._typed_at = True, monotonic()
+
+    def _enter(self, event: KeyPressEvent) -> None:
         """Choose the selected option, unless the Enter comes after a letter: then it was for the prompt line."""
-        if not self._typing:
-            self.close(self.selected)
+        if self._came_with_letters(event):
+            self._text_key(event)
+        elif not self._typing:
+            self._choose(self.selected)
         self._typing = False
+
+    def _choose(self, index: int) -> None:
+        """Answer with an option, if it counts by now."""
+        self._forget_digit()
+        if self._counts(index):
+            self.close(index)
+        else:
+            self._too_early = True
+            get_app().invalidate()
+
+    def _counts(self, index: int) -> bool:
+        """Return whether an option can be chosen: to deny at any time, else when all that is asked about was shown."""
+        preview = self._previewed.get(index)
+        read = not (self._judged and index in self._long) or (preview is not None and preview.complete)
+        return index in self._denying or (self._reading.complete and read)
 
     def _page(self, way: int) -> None:
         self._forget_digit()
-        if self._hidden:
-            super()._page(way)
-        elif self._preview_hidden:
-            self._preview_scroll = max(0, min(self._preview_scroll + way, self._preview_hidden))
-        else:
+        preview = self._previewed.get(self.selected)
+        parts = [self._reading, *([] if preview is None else [preview])][::way]
+        if not any(part.page(way) for part in parts) and not any(part.is_cut for part in parts):
             self._select(max(0, min(self.selected + 5 * way, len(self._labels) - 1)))
 
     def _fragments(self) -> StyleAndTextTuples:
@@ -220,39 +311,53 @@ class ListDialog(Dialog):
         room = max(rows - 1, 3)
         footer = room >= 6
         room -= footer
-        text = self._text(columns)
         fits = [get_cwidth(label) <= columns - 2 for label in self._labels]
         unseen = [more or not fit for more, fit in zip(self._has_preview, fits, strict=True)]
+        self._long = {index for index, more in enumerate(unseen) if more}
         count = len(self._labels)
-        listed = min(count, max(2, room // 2))
+        listed = min(count, max(2, room // 3))
         preview = min(4, room // 4, room - listed - 1) if any(unseen) else 0
-        parts = self._part(text, max(1, min(len(text), room - listed - preview)))
+        height = max(1, min(len(self._reading.rows(columns)), room - listed - preview))
+        parts = self._reading.part(columns, height)
         listed = min(count, room - len(parts) - preview)
         first = max(0, min(self.selected - listed // 2, count - listed))
+        below = [("class:hint", line) for line in self._preview(columns, preview, unseen[self.selected])]
         shown = [
             ("class:selected", cut(f"{self._mark()}{label}", columns))
             if index == self.selected
-            else ("", cut(f"  {label}", columns))
+            else ("" if self._counts(index) else "class:hint", cut(f"  {label}", columns))
             for index, label in enumerate(self._labels[first : first + listed], first)
         ]
-        below = [("class:hint", line) for line in self._preview(columns, preview, unseen[self.selected])]
         position = f"{self.selected + 1}/{count}" if listed < count else ""
-        scroll = KEYS_SCROLL if self._hidden or self._preview_hidden else ""
-        return parts + shown + below + ([self._footer(columns, scroll, position, self._hint())] if footer else [])
+        if not footer:
+            return parts + shown + below
+        preview_cut = self.selected in self._previewed and self._previewed[self.selected].is_cut
+        unread = not self._counts(self.selected)
+        return [
+            *parts,
+            *shown,
+            *below,
+            self._footer(columns, self._hint(), position, is_cut=preview_cut, unread=unread),
+        ]
 
     def _preview(self, columns: int, height: int, wanted: bool) -> list[str]:
         """Return exactly `height` lines with the text of the selected option, as much of it as fits."""
-        lines = wrap(self._previews[self.selected], columns - 2) if wanted else []
-        self._preview_hidden = max(0, len(lines) - height)
-        lines = (lines + [""] * height)[self._preview_scroll :][:height]
-        return [f"  {line}" for line in lines]
+        if not wanted or not height:
+            return [""] * height
+        text = self._previews[self.selected]
+
+        def wrapped(columns: int) -> tuple[list[Line], int]:
+            return [("", f"  {row}") for line in text for row in wrap(line, columns - 2)], 0
+
+        reading = self._previewed.setdefault(self.selected, Reading(wrapped))
+        return ([line for _, line in reading.part(columns, height)] + [""] * height)[:height]
 
 
 class SearchDialog(ListDialog):
     """A list of many options, which the person has asked for: typed words leave the options that have all of them."""
 
-    def __init__(self, title: str, options: Sequence[Option], *, message: str = "", selected: int = 0) -> None:
-        super().__init__(title, options, message=message, selected=selected)
+    def __init__(self, title: str, options: Sequence[Option], *, selected: int = 0) -> None:
+        super().__init__(title, options, selected=selected)
         self._every = [*zip(self._labels, self._previews, self._has_preview, strict=True)]
         # The indices of the options that are left.
         self._left = [*range(len(options))]
@@ -262,7 +367,8 @@ class SearchDialog(ListDialog):
     def _hint(self) -> str:
         return f"search: {self._sought}" if self._sought else KEYS_SEARCH
 
-    def _other_key(self, event: KeyPressEvent) -> None:
+    def _text_key(self, event: KeyPressEvent) -> None:
+        self._note_letters()
         if event.data.isprintable():
             self._seek(self._sought + event.data)
 
@@ -274,11 +380,17 @@ class SearchDialog(ListDialog):
             return
         kept = self._left[self.selected]
         self._sought, self._left = text, left
+        self._previewed.clear()
         self._labels, self._previews, self._has_preview = map(list, zip(*(self._every[at] for at in left), strict=True))
         self._select(left.index(kept) if kept in left else 0)
 
-    def _enter(self) -> None:
-        self.close(self._left[self.selected])
+    def _enter(self, event: KeyPressEvent) -> None:
+        if not self._came_with_letters(event):
+            self._choose(self.selected)
+
+    def close(self, answer: Any) -> None:
+        """End the dialog with the index of the option in the whole list."""
+        super().close(answer if answer is None else self._left[answer])
 
 
 LABELS: dict[Choice, str] = {
@@ -299,33 +411,21 @@ class QuestionDialog(ListDialog):
 
     def __init__(self, question: Question, further: str = "") -> None:
         labels = [*(LABELS[choice] for choice in question.answers), *filter(None, [further]), WHY]
-        super().__init__(question.title, [Option(label) for label in labels], message=question.about)
         self._question = question
         self._last = len(labels) - 1
-        self._command = question.command.expandtabs(4).split("\n") if question.command else []
-        self._diff = harmless(question.diff).expandtabs(4).split("\n") if question.diff else []
+        self._diff = [*condensed(harmless(question.diff).expandtabs(4).split("\n"), signs=1)] if question.diff else []
+        super().__init__(
+            question.title,
+            [Option(label) for label in labels],
+            above=question.grounds,
+            call=question.text or question.call,
+            denying=(0, self._last),
+        )
 
-    def _text(self, columns: int) -> list[Line]:
-        """Return title, call, the rest of the message, and the diff with its colours, wrapped.
-
-        A bar stands before each line of a command, so that none can pass for a line of the question.
-        """
-        # The rest of a line must not pass for another line.
-        diff = [
-            (line_style(line), "    " * bool(at) + part)
-            for line in self._diff
-            for at, part in enumerate(wrap(line, max(columns - 4, 1)))
-        ]
-        if not self._command:
-            return super()._text(columns) + diff
-        question = self._question
-        # The call without the command, which follows.
-        head = " ".join(question.call.replace(repr(question.command), "", 1).split())
-        lines = [("class:title", line) for line in wrap(self._title, columns)]
-        lines += [("", line) for line in wrap(harmless(head), columns)]
-        lines += [("", f"│ {part}") for line in self._command for part in wrap(harmless(line), max(columns - 2, 1))]
-        rest = question.about.partition("\n")[2]
-        return [*lines, *(("", line) for line in wrap(harmless(rest).expandtabs(4), columns) if rest), *diff]
+    def _wrapped(self, columns: int) -> tuple[list[Line], int]:
+        """Return also the diff, with its colours."""
+        rows, begin = super()._wrapped(columns)
+        return rows + [(line_style(line), row) for line in self._diff for row in _hanging(line, columns)], begin
 
     def _hint(self) -> str:
         return KEYS_QUESTION
@@ -357,10 +457,11 @@ class LineDialog(Dialog):
 
     answer: str | None
 
-    def __init__(self, title: str, hint: str) -> None:
-        super().__init__(title)
+    def __init__(self, title: str, hint: str, **text: Any) -> None:
+        super().__init__(title, **text)
         self._buffer = Buffer(multiline=False)
-        self.keys.add("enter")(lambda event: self.close(self._buffer.text))
+        self._buffer.on_text_insert += lambda buffer: self._note_letters()
+        self.keys.add("enter")(self._enter)
         self.keys.add(Keys.BracketedPaste)(self._paste)
         shown = AfterInput([("class:hint", " ".join(harmless(hint).split()))])
         control = BufferControl(
@@ -380,20 +481,26 @@ class LineDialog(Dialog):
             ]
         )
 
+    def _enter(self, event: KeyPressEvent) -> None:
+        """Answer with the line, unless the text was not read, or the Enter came in one read with letters."""
+        self._too_early = not self._reading.complete
+        if not self._too_early and not self._came_with_letters(event):
+            self.close(self._buffer.text)
+
     def _paste(self, event: KeyPressEvent) -> None:
         """Insert a pasted text as one line: of several lines, only the last one would be shown."""
         self._buffer.insert_text(" ".join(event.data.splitlines()))
 
     def _fragments(self) -> StyleAndTextTuples:
         self._begin()
-        return fragments(self._above())
+        return fragments(self._question_rows())
 
     def _below(self) -> Line:
-        return self._footer(get_app().output.get_size().columns, KEYS_SCROLL if self._hidden else "", KEYS_LINE)
+        return self._footer(get_app().output.get_size().columns, KEYS_LINE)
 
-    def _above(self) -> list[Line]:
+    def _question_rows(self) -> list[Line]:
         size = get_app().output.get_size()
-        return self._part(self._text(size.columns), max(1, size.rows - 3))
+        return self._reading.part(size.columns, max(1, size.rows - 3))
 
 
 def _take_cursor_row(event: KeyPressEvent) -> None:

@@ -10,7 +10,8 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import Literal, NamedTuple, Protocol, TextIO, cast
+from copy import copy
+from typing import Any, Literal, NamedTuple, Protocol, TextIO, cast
 
 import anyio
 from prompt_toolkit.application import Application
@@ -21,7 +22,7 @@ from prompt_toolkit.styles import Style
 
 from agent_hooks.concurrency.lanes import Lane
 from agent_hooks.errors import sendable
-from agent_hooks.ui.base import NO_AND_STOP, ONCE, Answer, NotifyType, Question
+from agent_hooks.ui.base import NO_AND_STOP, ONCE, Answer, Asker, NotifyType, Question
 from agent_hooks.ui.charset import shown_in
 from agent_hooks.ui.dialogs import (
     LABELS,
@@ -72,19 +73,36 @@ class TerminalUI:
         self._stage = OwnScreen() if stage is None else stage
         self._further = further
         self._lane = Lane()
+        self._asker = Asker()
+
+    def asked_by(self, asker: Asker) -> TerminalUI:
+        """Return the same UI for the dialogs of a hook, which name it and show the call that it judges."""
+        named = copy(self)
+        named._asker = asker
+        return named
+
+    def _asked(self) -> dict[str, Any]:
+        """Return the parts of a dialog that come from the hook that opens it."""
+        hook = [f"asked by {self._asker.hook}"] if self._asker.hook else []
+        return {"above": hook, "call": self._asker.call}
 
     async def select(self, title: str, options: list[str]) -> str | None:
         """Let the person choose one of `options`; `None` when they cancel."""
-        index = await self.choose(title, [Option(str(option)) for option in options])
+        index = None
+        if options:
+            dialog = ListDialog(title, [Option(str(option)) for option in options], judged=True, **self._asked())
+            await self._ask(dialog)
+            index = dialog.answer
         self._record(title, None if index is None else str(options[index]))
         return None if index is None else options[index]
 
     async def confirm(self, title: str, message: str) -> bool:
         """Ask yes or no.  No is selected at first, so that a key for the prompt line allows nothing."""
         answers = [Option("No"), Option("Yes")]
-        index = await self.choose(title, answers, message=message)
-        self._record(title, None if index is None else answers[index].label)
-        return index == 1
+        dialog = ListDialog(title, answers, denying=(0,), message=message, **self._asked())
+        await self._ask(dialog)
+        self._record(title, None if dialog.answer is None else answers[dialog.answer].label)
+        return dialog.answer == 1
 
     async def ask(self, question: Question) -> Answer:
         """Ask about a tool call.  No is selected at first; Esc is No and ends the run, and just No at the reason."""
@@ -112,7 +130,7 @@ class TerminalUI:
 
     async def input(self, title: str, placeholder: str | None) -> str | None:
         """Ask for a line of text; `None` when they cancel."""
-        dialog = LineDialog(title, placeholder or "")
+        dialog = LineDialog(title, placeholder or "", **self._asked())
         await self._ask(dialog)
         self._record(title, dialog.answer)
         return dialog.answer
@@ -122,7 +140,7 @@ class TerminalUI:
         self._stage.print_line(str(message), type)
 
     async def choose(
-        self, title: str, options: Sequence[Option], *, message: str = "", selected: int = 0, searches: bool = False
+        self, title: str, options: Sequence[Option], *, selected: int = 0, searches: bool = False
     ) -> int | None:
         """Let the person choose, and return the index, `None` when they cancel; no line stays on screen.
 
@@ -131,7 +149,7 @@ class TerminalUI:
         if not options:
             return None
         kind = SearchDialog if searches and len(options) > MOST_NUMBERED else ListDialog
-        dialog = kind(title, options, message=message, selected=selected)
+        dialog = kind(title, options, selected=selected)
         await self._ask(dialog)
         return dialog.answer
 

@@ -103,18 +103,18 @@ async def test_the_call_of_a_question_does_not_repeat_its_diff(tmp_path: Path) -
     assert same.call == r"write a.py {'content': 'one\n'}"
 
 
-async def test_a_question_has_the_lines_of_a_command_that_can_all_be_shown() -> None:
-    """The call stays one line; other characters than line breaks and tabs are shown as escapes there."""
-    for command, several in (
-        ("git push --force\n\tls", "git push --force\n\tls"),
-        ("git push --force", ""),
-        ("git push --force\n\x1b[2J", ""),
-        ("git push --force\r\nls", ""),
-        ("git push --force\n" + "x" * 3000, ""),
+async def test_a_question_has_the_whole_call_in_lines() -> None:
+    """The line of the call leaves out the middle of a long command.  The text shows control characters as escapes."""
+    for command, text in (
+        ("git push --force\n\tls", "bash git push --force\n\tls"),
+        ("git push --force", "bash git push --force"),
+        ("git push --force\n\x1b[2J", "bash git push --force\n'\\x1b[2J'"),
+        ("git push --force\r\nls", "bash 'git push --force\\r'\nls"),
+        ("git push --force\n" + "x" * 3000, "bash git push --force\n" + "x" * 3000),
     ):
         _, ui = await call(command, False)
         [question] = ui.questions
-        assert question.command == several
+        assert question.text == text
         assert question.call.isprintable()
 
 

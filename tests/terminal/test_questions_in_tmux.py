@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
@@ -72,3 +73,78 @@ def test_a_person_lets_one_call_pass_that_a_wall_stops(terminal: Callable[..., T
     tmux.sees("in force: 0 hooks", times=2)
     tmux.enter(call)
     tmux.sees("or once: /allow ", times=2)
+
+
+ASKS = """
+from agent_hooks import Ask
+
+def register(api):
+    api.on("tool_call", lambda event, ctx: Ask("Run this command?"), tool="bash")
+"""
+CONFIRMS = """
+def register(api):
+    @api.on("tool_call", tool="bash")
+    async def gate(event, ctx):
+        if not await ctx.ui.confirm("Run it?", "the model wants to look"):
+            return {"block": True, "reason": "no"}
+"""
+END = "; touch PWNED"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("hook", [ASKS, CONFIRMS])
+@pytest.mark.parametrize("size", [(80, 24), (40, 12)])
+def test_a_yes_counts_after_the_end_of_the_call_was_on_screen(
+    terminal: Callable[..., Tmux], command: Command, hook: str, size: tuple[int, int]
+) -> None:
+    """Both ends are shown at first.  A digit, Enter and pasted text allow nothing before, but No ends the dialog."""
+    project = command.project
+    call = "git status # " + "nothing to see here, move along please. " * 40 + "\n: " + " " * 1600 + END
+    turn = {"text": "", "toolCalls": [{"name": "bash", "arguments": {"command": call}}]}
+    (project / "turns.jsonl").write_text("".join(json.dumps(each) + "\n" for each in [turn, {"text": "done"}] * 3))
+    (project / "ask.py").write_text(hook)
+    tmux = terminal(columns=size[0], rows=size[1])
+    tmux.start_agent("--model script:turns.jsonl", "--no-session", "--hook ask.py")
+    tmux.enter("go")
+    screen = tmux.sees("> 1. No")
+    assert "asked by ask.py" in screen
+    assert "bash git status # nothing" in screen
+    assert "touch PWNED" in screen
+    assert "more lines: PgDn shows them" in screen
+    assert "read to the end first: PgDn" in screen
+    # Neither the digit nor the Enter counts before the end was on screen.
+    tmux.press("2")
+    tmux.sees("> 2. Yes")
+    tmux.press("Enter")
+    # Each answer before the end would end the dialog.
+    tmux.press("Home")
+    tmux.sees("> 1. No")
+    # All of the pages in one read: none of them was on screen.
+    tmux.press(*["NPage"] * 60, "Down", "Enter")
+    tmux.sees("> 2. Yes")
+    assert not (project / "PWNED").exists()
+    tmux.press("Home")
+    tmux.sees("> 1. No")
+    tmux.press("Enter")
+    tmux.sees("blocked")
+    tmux.rests()
+    assert not (project / "PWNED").exists()
+    tmux.enter("go")
+    tmux.sees("> 1. No")
+    for _ in range(60):
+        screen = tmux.screen()
+        if "read to the end" not in screen:
+            break
+        tmux.press("NPage")
+        tmux.until(lambda now, before=screen: now != before, "the next page")  # type: ignore[misc]  # no type for it
+    assert "blanks]" in screen
+    # A line that arrives in one read is a text.
+    tmux.paste("2\n")
+    tmux.press("Home")
+    tmux.sees("> 1. No")
+    assert not (project / "PWNED").exists()
+    tmux.press("Down")
+    tmux.sees("> 2. Yes")
+    tmux.press("Enter")
+    tmux.sees("ok (")
+    assert (project / "PWNED").exists()

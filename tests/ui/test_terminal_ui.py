@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator
+from contextlib import suppress
+from fcntl import ioctl
+from termios import FIONREAD
+from threading import Thread
+from time import monotonic, sleep
 from typing import Any, Literal
 
 import anyio
@@ -16,6 +22,7 @@ from prompt_toolkit.utils import get_cwidth
 from agent_hooks import HookRunner, ToolCall
 from agent_hooks.ui import Answer, Question, dialogs
 from agent_hooks.ui.base import NotifyType
+from agent_hooks.ui.calls import call_text
 from agent_hooks.ui.dialogs import Dialog, ListDialog, Option, QuestionDialog
 from agent_hooks.ui.fitting import cut, wrap
 from agent_hooks.ui.terminal import OwnScreen, TerminalUI
@@ -56,6 +63,24 @@ def keyboard() -> Iterator[PipeInput]:
         yield keyboard
 
 
+def press(keyboard: PipeInput, keys: str) -> None:
+    """Press keys.  A `|` ends the keys that arrive in one read."""
+    Thread(target=_press, args=(keyboard, keys.split("|")), daemon=True).start()
+
+
+def _press(keyboard: PipeInput, reads: list[str]) -> None:
+    end = monotonic() + PATIENCE
+    for keys in reads:
+        left = array("i", [1])
+        # The test may have ended.
+        while left[0] and monotonic() < end and not keyboard.closed:
+            with suppress(OSError):
+                ioctl(keyboard.fileno(), FIONREAD, left)
+            sleep(0.005)
+        with suppress(OSError):
+            keyboard.send_text(keys)
+
+
 @pytest.mark.parametrize(
     ("keys", "answer"),
     [
@@ -70,9 +95,12 @@ def keyboard() -> Iterator[PipeInput]:
         (PAGE_DOWN + PAGE_DOWN + PAGE_UP + ENTER, "b"),
         ("\x0e\x0e\x10" + ENTER, "b"),
         # The Enter belongs to the prompt line.
-        ("xyz" + ENTER + ESCAPE, None),
-        ("xyz" + ENTER + ENTER, "a"),
-        ("xyz" + DOWN + ENTER, "b"),
+        ("xyz|" + ENTER + ESCAPE, None),
+        ("xyz|" + ENTER + "|" + ENTER, "a"),
+        ("xyz|" + DOWN + ENTER, "b"),
+        # All of it is one text.
+        ("xyz" + DOWN + ENTER + ESCAPE, None),
+        (DOWN + ENTER + "xyz|" + ESCAPE, None),
         (DOWN + ESCAPE, None),
         (CTRL_C, None),
     ],
@@ -80,18 +108,24 @@ def keyboard() -> Iterator[PipeInput]:
 async def test_select_answers_what_was_chosen(keyboard: PipeInput, keys: str, answer: str | None) -> None:
     """Arrow keys end at both ends; letters choose nothing, nor does the Enter after them; Esc and Ctrl-C cancel."""
     screen = NotedScreen(keyboard)
-    keyboard.send_text(keys)
+    press(keyboard, keys)
     assert await TerminalUI(screen).select("Which?", list("abcdefg")) == answer
     assert screen.said == [("answer", f"Which? → {answer or 'cancelled'}")]
 
 
 @pytest.mark.parametrize(
     ("keys", "answer"),
-    [(ENTER, False), (DOWN + ENTER, True), (UP + ENTER, False), ("yes" + ENTER + ENTER, False), (DOWN + ESCAPE, False)],
+    [
+        (ENTER, False),
+        (DOWN + ENTER, True),
+        (UP + ENTER, False),
+        ("yes|" + ENTER + "|" + ENTER, False),
+        (DOWN + ESCAPE, False),
+    ],
 )
 async def test_confirm_says_yes_only_on_purpose(keyboard: PipeInput, keys: str, answer: bool) -> None:
     """Keys for the prompt line that come when the question is already shown allow nothing."""
-    keyboard.send_text(keys)
+    press(keyboard, keys)
     assert await TerminalUI(NotedScreen(keyboard)).confirm("Delete?", "rm -rf build") is answer
 
 
@@ -99,19 +133,23 @@ async def test_confirm_says_yes_only_on_purpose(keyboard: PipeInput, keys: str, 
     ("keys", "answer"),
     [
         ("2", "b"),
-        ("3" + ENTER, "c"),
-        ("2" + DOWN + ENTER, "c"),
-        ("2" + PAGE_UP + ENTER, "a"),
-        ("8" + ENTER + ENTER, "a"),
-        ("2 more things" + ENTER + ENTER, "a"),
-        ("22" + ENTER + ENTER, "a"),
-        ("give me 2" + ENTER + ENTER, "a"),
+        ("3|" + ENTER, "c"),
+        ("2|" + DOWN + ENTER, "c"),
+        ("2|" + PAGE_UP + ENTER, "a"),
+        ("8|" + ENTER + "|" + ENTER, "a"),
+        ("2 more things|" + ENTER + "|" + ENTER, "a"),
+        ("22|" + ENTER + "|" + ENTER, "a"),
+        ("give me 2|" + ENTER + "|" + ENTER, "a"),
+        # One read: a pasted line.
+        ("2" + ENTER + "|" + ENTER, "a"),
+        ("2" + DOWN + ENTER + "|" + ESCAPE, None),
+        ("\x1b[200~2\x1b[201~|" + ENTER + "|" + ENTER, "a"),
         ("2" + ESCAPE, None),
     ],
 )
 async def test_a_digit_chooses_unless_it_is_part_of_a_text(keyboard: PipeInput, keys: str, answer: str | None) -> None:
     """A key soon before or after it makes it a text for the prompt line, which chooses nothing."""
-    keyboard.send_text(keys)
+    press(keyboard, keys)
     assert await TerminalUI(NotedScreen(keyboard)).select("Which?", list("abcdefg")) == answer
 
 
@@ -154,7 +192,7 @@ async def test_a_person_who_reads_on_after_a_digit_has_not_chosen(
 async def test_a_long_list_has_no_numbers(keyboard: PipeInput) -> None:
     """One digit would not name each option."""
     screen = NotedScreen(keyboard)
-    keyboard.send_text("2" + ENTER + ENTER)
+    press(keyboard, "2|" + ENTER + "|" + ENTER)
     assert await TerminalUI(screen).select("Which?", list("abcdefghij")) == "a"
     dialog = screen.shown[0]
     assert isinstance(dialog, ListDialog)
@@ -168,13 +206,13 @@ BACKSPACE = "\x7f"
     ("keys", "answer"),
     [
         (ENTER, 0),
-        ("gpt-5" + ENTER, 3),
-        ("gpt-5" + DOWN + ENTER, 4),
-        ("GPT mini" + ENTER, 4),
+        ("gpt-5|" + ENTER, 3),
+        ("gpt-5|" + DOWN + ENTER, 4),
+        ("GPT mini|" + ENTER, 4),
         # No option has the last letters, so they are not taken.
-        ("miniz" + ENTER, 4),
-        ("4.1" + BACKSPACE * 3 + ENTER, 1),
-        ("1" + END + ENTER, 11),
+        ("miniz|" + ENTER, 4),
+        ("4.1|" + BACKSPACE * 3 + ENTER, 1),
+        ("1|" + END + ENTER, 11),
         ("x" + ESCAPE, None),
     ],
 )
@@ -184,14 +222,14 @@ async def test_a_long_list_that_the_person_asked_for_is_searched(
     """Typed words leave the options that have all of them; without one it is the whole list again."""
     names = ["claude", "gpt-4.1", "gpt-4o", "gpt-5", "gpt-5-mini", *(f"other {number}" for number in range(6)), "z 1"]
     options = [Option(name) for name in names]
-    keyboard.send_text(keys)
+    press(keyboard, keys)
     assert await TerminalUI(NotedScreen(keyboard)).choose("Which?", options, searches=True) == answer
 
 
 async def test_the_searched_words_are_shown(keyboard: PipeInput) -> None:
     """A short list has digits, and is not searched."""
     screen = NotedScreen(keyboard)
-    keyboard.send_text("aa" + ENTER + "a" + ENTER + ENTER)
+    press(keyboard, "aa|" + ENTER + "|a|" + ENTER + "|" + ENTER)
     await TerminalUI(screen).choose("Which?", [Option("a" * size) for size in range(1, 11)], searches=True)
     await TerminalUI(screen).choose("Which?", [Option("a")], searches=True)
     searched, short = screen.shown
@@ -202,20 +240,27 @@ async def test_the_searched_words_are_shown(keyboard: PipeInput) -> None:
 
 
 @pytest.mark.parametrize(
-    ("keys", "answer"), [("Ada" + ENTER, "Ada"), (ENTER, ""), ("Ada" + ESCAPE, None), ("Ada" + CTRL_C, None)]
+    ("keys", "answer"),
+    [
+        ("Ada|" + ENTER, "Ada"),
+        ("Ada" + ENTER + "|!|" + ENTER, "Ada!"),
+        (ENTER, ""),
+        ("Ada" + ESCAPE, None),
+        ("Ada" + CTRL_C, None),
+    ],
 )
 async def test_input_answers_what_was_typed_and_never_the_hint(
     keyboard: PipeInput, keys: str, answer: str | None
 ) -> None:
     """The placeholder is a hint, not a default."""
-    keyboard.send_text(keys)
+    press(keyboard, keys)
     assert await TerminalUI(NotedScreen(keyboard)).input("Who?", "e.g. Grace") == answer
 
 
 @pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
 async def test_a_pasted_text_of_several_lines_becomes_one_line(keyboard: PipeInput, end: str) -> None:
     """The person sees all of the text that is answered: of several lines, the dialog would show the last one only."""
-    keyboard.send_text(f"\x1b[200~Ada{end}Grace{end}\x1b[201~!{ENTER}")
+    press(keyboard, f"\x1b[200~Ada{end}Grace{end}\x1b[201~!|{ENTER}")
     assert await TerminalUI(NotedScreen(keyboard)).input("Who?", None) == "Ada Grace!"
 
 
@@ -232,21 +277,21 @@ QUESTION = Question(
     ("keys", "answer", "said"),
     [
         (ENTER, Answer("no"), "No"),
-        ("y" + ENTER + ENTER, Answer("no"), "No"),
+        ("y|" + ENTER + "|" + ENTER, Answer("no"), "No"),
         (ESCAPE, Answer("no", stops=True), "No, and stop"),
         (CTRL_C, Answer("no", stops=True), "No, and stop"),
         (DOWN + ENTER, Answer("once"), "Yes, once"),
         (DOWN + DOWN + ENTER, Answer("session"), "Yes, for this session"),
         (DOWN * 3 + ENTER, Answer("always"), "Always this, in this project"),
-        (END + ENTER + "use a branch" + ENTER, Answer("no", "use a branch"), "No: use a branch"),
-        (END + ENTER + ENTER, Answer("no"), "No"),
+        (END + ENTER + "|use a branch|" + ENTER, Answer("no", "use a branch"), "No: use a branch"),
+        (END + ENTER + "|" + ENTER, Answer("no"), "No"),
         (UP + ENTER, Answer("no"), "No"),
     ],
 )
 async def test_a_question_about_a_call_is_answered(keyboard: PipeInput, keys: str, answer: Answer, said: str) -> None:
     """No comes first; Esc is a No that stops the agent."""
     screen = NotedScreen(keyboard)
-    keyboard.send_text(keys)
+    press(keyboard, keys)
     assert await TerminalUI(screen).ask(QUESTION) == answer
     assert screen.said == [("answer", f"Overwrite history? → {said}")]
 
@@ -282,13 +327,17 @@ async def test_no_other_dialog_comes_between_a_question_and_its_reason(keyboard:
         for title in ("first", "second"):
             tasks.start_soon(ask, title)
             await anyio.wait_all_tasks_blocked()
-        keyboard.send_text(END + ENTER + "use a branch" + ENTER + DOWN + ENTER)
+        press(keyboard, END + ENTER + "|use a branch|" + ENTER)
+        with anyio.fail_after(PATIENCE):
+            while not answers:
+                await anyio.sleep(0.01)
+        press(keyboard, DOWN + ENTER)
     assert answers == {"first": Answer("no", "use a branch"), "second": Answer("once")}
 
 
 async def test_answers_that_are_not_offered_are_not_on_the_list(keyboard: PipeInput) -> None:
     """The last option is No with a reason."""
-    keyboard.send_text(DOWN + DOWN + ENTER + "why" + ENTER)
+    press(keyboard, DOWN + DOWN + ENTER + "|why|" + ENTER)
     question = Question(title="Sure?", call="bash ls")
     assert await TerminalUI(NotedScreen(keyboard)).ask(question) == Answer("no", "why")
 
@@ -296,27 +345,27 @@ async def test_answers_that_are_not_offered_are_not_on_the_list(keyboard: PipeIn
 def test_a_command_of_several_lines_is_shown_as_it_is() -> None:
     """A bar stands before each row, so that none can pass for a line of the question."""
     command = "cat <<E\nrisk: none\n\tthat is a long line of text\nE"
-    call = f"bash {command!r} {{'timeout': 5}}"
-    question = Question(title="Sure?", call=call, command=command, risk="deletes a", reasons=("a.py: why",))
+    text = call_text("bash", {"command": command, "timeout": 5})
+    question = Question(title="Sure?", call="bash …", text=text, risk="deletes a", reasons=("a.py: why",))
     lines = [text for _, text in QuestionDialog(question).lines(24, 30)]
     assert lines[:9] == [
         "Sure?",
-        "bash {'timeout': 5}",
+        "risk: deletes a",
+        "a.py: why",
+        "│ bash {'timeout': 5}",
         "│ cat <<E",
         "│ risk: none",
         "│     that is a long",
         "│ line of text",
         "│ E",
-        "risk: deletes a",
-        "a.py: why",
     ]
 
 
-def test_a_question_shows_call_risk_and_diff() -> None:
+def test_a_question_shows_risk_call_and_diff() -> None:
     """Added and removed lines have colours; control characters are shown as text."""
     question = Question(title="Sure?", call="bash \x1b[31mls", risk="deletes a", diff="-old\n+n\x1bew")
     lines = QuestionDialog(question).lines(60, 30)
-    assert [text for _, text in lines][:5] == ["Sure?", "bash \\x1b[31mls", "risk: deletes a", "-old", "+n\\x1bew"]
+    assert [text for _, text in lines][:5] == ["Sure?", "risk: deletes a", "bash \\x1b[31mls", "-old", "+n\\x1bew"]
     assert [style for style, _ in lines][3:5] == ["class:removed", "class:added"]
 
 
@@ -341,7 +390,11 @@ async def test_dialogs_are_shown_one_at_a_time_in_the_order_they_came(keyboard: 
             tasks.start_soon(ask, title)
             await anyio.wait_all_tasks_blocked()
         assert len(screen.shown) == 1
-        keyboard.send_text(ENTER + DOWN + ENTER + CTRL_C)
+        for number, keys in enumerate((ENTER, DOWN + ENTER, CTRL_C)):
+            with anyio.fail_after(PATIENCE):
+                while len(screen.shown) <= number:
+                    await anyio.sleep(0.01)
+            keyboard.send_text(keys)
     assert answers == {"first": "yes", "second": "no", "third": None}
 
 
@@ -357,7 +410,7 @@ async def test_a_cancelled_dialog_is_taken_away_and_the_next_one_is_shown(keyboa
         waiting.cancel_scope.cancel()
         shown.cancel_scope.cancel()
     assert [dialog.closed for dialog in screen.shown] == [True]
-    keyboard.send_text("Ada" + ENTER)
+    press(keyboard, "Ada|" + ENTER)
     assert await ui.input("Who?", None) == "Ada"
 
 
@@ -396,13 +449,18 @@ async def test_a_handler_asks_the_person(keyboard: PipeInput) -> None:
     """An embedding program gives its runner the terminal."""
 
     async def gate(event: ToolCall, ctx: Any) -> object:
-        return None if await ctx.ui.confirm("Run it?", event.input["command"]) else {"block": True, "reason": "no"}
+        return None if await ctx.ui.confirm("Run it?", "look") else {"block": True, "reason": "no"}
 
-    async with HookRunner([hook_on("tool_call", gate)], cwd=".", ui=TerminalUI(NotedScreen(keyboard))) as runner:
+    screen = NotedScreen(keyboard)
+    async with HookRunner([hook_on("tool_call", gate)], cwd=".", ui=TerminalUI(screen)) as runner:
         keyboard.send_text(ENTER)
         call = ToolCall(tool_name="bash", tool_call_id="1", input={"command": "ls"})
         answer = await runner.emit_tool_call(call)
         assert getattr(answer, "reason", None) == "no"
+        dialog = screen.shown[0]
+        assert isinstance(dialog, ListDialog)
+        shown = [text for _, text in dialog.lines(60, 30)]
+        assert shown[:4] == ["Run it?", "asked by hook.py", "look", "bash ls"]
         keyboard.send_text(DOWN + ENTER)
         assert await runner.emit_tool_call(call) is None
 
@@ -445,11 +503,11 @@ def test_everything_of_a_long_question_can_be_scrolled_into_sight() -> None:
     words = [f"word{number}" for number in range(60)]
     dialog = ListDialog("Run it?", [Option("Yes"), Option("No")], message=" ".join(words))
     seen = set[str]()
-    for _ in range(30):
+    for _ in range(60):
         seen |= {word for _, line in dialog.lines(20, 10) for word in line.split()}
         dialog._page(1)
     assert seen >= set(words)
-    for _ in range(30):
+    for _ in range(60):
         dialog._page(-1)
     assert "Run it?" in dict(dialog.lines(20, 10)).values()
 
@@ -493,7 +551,7 @@ async def press_when_awake(screen: NotedScreen, keyboard: PipeInput, keys: str) 
         await screen.showing.wait()
         while not screen.shown[0].awake:
             await anyio.sleep(0.01)
-    keyboard.send_text(keys)
+    press(keyboard, keys)
 
 
 @pytest.mark.parametrize(
@@ -518,7 +576,7 @@ async def test_a_line_has_no_letter_that_was_typed_before(monkeypatch: pytest.Mo
     screen = NotedScreen(keyboard)
     keyboard.send_text("rm" + ENTER)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(press_when_awake, screen, keyboard, "Ada" + ENTER)
+        tasks.start_soon(press_when_awake, screen, keyboard, "Ada|" + ENTER)
         assert await TerminalUI(screen).input("Who?", None) == "Ada"
 
 
