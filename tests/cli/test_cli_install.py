@@ -166,7 +166,9 @@ def test_what_is_shared_names_nothing_of_this_machine(
     monkeypatch.setenv("PATH", f"{write_shared_command(tmp_path / 'bin', home)}:{os.environ['PATH']}")
     served("install", "claude-code", "--project")
     path = served.project / ".claude" / "settings.json"
-    line = "agent-hooks bridge claude-code --resident PreToolUse || sh -c 'echo agent-hooks failed >&2; exit 2' || exit 2"
+    line = (
+        "agent-hooks bridge claude-code --resident PreToolUse || sh -c 'echo agent-hooks failed >&2; exit 2' || exit 2"
+    )
     assert {key: entry(path).get(key) for key in ("command", "args")} == {"command": line, "args": None}
     assert entry(path, "Stop")["command"] == "agent-hooks bridge claude-code --resident Stop || exit 0"
     assert str(Path(sys.executable).parent) not in path.read_text()
