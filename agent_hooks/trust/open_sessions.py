@@ -52,7 +52,7 @@ class OpenSession:
         now = time.monotonic()
         if now >= self._next or process != self._process:
             self._process, self._next = process, now + _INTERVAL
-            self._write(_Sign(self._client, process or 0, _started(process) if process else ""))
+            self._write(_Sign(self._client, process or 0, (_started(process) or "") if process else ""))
 
     def end(self) -> None:
         """Note that the session has ended just now."""

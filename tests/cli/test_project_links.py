@@ -10,8 +10,8 @@ from types import ModuleType
 
 import pytest
 
+from agent_hooks.errors import SessionError
 from agent_hooks.host.session import Session
-from agent_hooks.host.session_file import SessionError
 from agent_hooks.storage.files import StorageError
 from agent_hooks.storage.links import inside_tree
 from running import Command

@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_hooks.records import writer as writing
-from agent_hooks.records.files import file_name, make_directory, parse_name, session_stem
+from agent_hooks.records.files import file_name, files_of, make_directory, parse_name, session_stem
 from agent_hooks.records.index import Index, IndexBusyError
 from agent_hooks.records.keyed import KEY_FILE, Keyed, load_key
 from agent_hooks.records.lines import AnyLine, Head, Note, Prompt, Tombstone
@@ -31,7 +31,6 @@ from agent_hooks.records.reading import (
     Damage,
     check_chain,
     decode_line,
-    files_of,
     name_of_session,
     read_heads,
     read_index,

@@ -19,7 +19,8 @@ from agent_hooks.server.control import place_of
 from agent_hooks.server.files import is_server, server_key
 from agent_hooks.server.stub import HELLO
 from other_agent import OtherAgent
-from server.test_plugin_link import Plugged, reason_of
+from plugged import Plugged
+from server.test_plugin_link import reason_of
 from server.test_server_protocol import CALL, answer_of, request, serving, stdout_of
 
 GATE = """
@@ -29,7 +30,7 @@ def register(api):
         if event.input["command"] == "forbidden":
             return {"block": True, "reason": "not this one"}
 """
-FORBIDDEN = {"tool_input": {"command": "forbidden"}}
+FORBIDDEN: dict[str, Any] = {"tool_input": {"command": "forbidden"}}
 
 
 @pytest.fixture

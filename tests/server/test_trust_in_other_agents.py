@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 from textwrap import dedent
 
 import pytest
@@ -77,7 +78,7 @@ def test_a_gate_that_was_emptied_judges_as_it_was_approved(untrusted: OtherAgent
 def test_a_session_with_gates_denies_while_the_trust_store_is_damaged(untrusted: OtherAgent, damage: str) -> None:
     """Without a server too, and until the store is back; the denial names the command that rebuilds it."""
     approve(untrusted.command.project)
-    harmless = {"tool_name": "Read", "tool_input": {"file_path": "x"}}
+    harmless: dict[str, Any] = {"tool_name": "Read", "tool_input": {"file_path": "x"}}
     assert verdict(untrusted(**harmless)) == "none"
     store = Path(Trust().store().path)
     whole = store.read_bytes()
