@@ -284,7 +284,7 @@ def sit_at(terminal: int) -> None:
 
 
 def read_terminal(fd: int, limit: float, seen: object) -> bytes:
-    """Return the next output to a terminal, nothing at its end; it has to come before the monotonic time `limit`.
+    """Return the next output to a terminal, nothing at its end. It has to come before the monotonic time `limit`.
 
     A code that a command shows is typed, as a user does.
     """

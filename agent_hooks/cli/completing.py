@@ -71,7 +71,7 @@ def answer_and_leave(cli: click.Command) -> NoReturn:
 
 
 def _completer(words: Callable[[], Iterable[str]]) -> Completer:
-    """Return a completer of these words, which are found at TAB; after a failure there are none.
+    """Return a completer of these words, which are found at TAB. After a failure there are none.
 
     A stranger may have named a file, and bash inserts a word as it is.  So only words that no shell changes are offered.
     """

@@ -31,7 +31,7 @@ _MOST = 12
 
 
 def prove_user(command: str) -> tuple[str, ...]:
-    """Return the process tree of a command that nobody could be asked about; empty after a user has run it.
+    """Return the process tree of a command that nobody could be asked about. Empty after a user has run it.
 
     Raises `AgentHooksError` below an agent, and while a judged session is open or recent unless the code was typed;
     `command`: `trust` for example.
@@ -102,7 +102,7 @@ def _write(terminal: int, text: str) -> None:
 
 @contextmanager
 def _in_background_too() -> Iterator[None]:
-    """Let a background process get an error from its terminal; the signals would stop it for ever."""
+    """Let a background process get an error from its terminal. The signals would stop it for ever."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -27,7 +27,7 @@ _OLD = 30 * 86400.0
 
 
 class _Sign(Struct):
-    """The agent, the id of its process and the time of that process's start; 0 without a known process."""
+    """The agent, the id of its process and the time of that process's start. 0 without a known process."""
 
     client: str
     process: int = 0
@@ -48,7 +48,7 @@ class OpenSession:
         self._next = 0.0
 
     def seen(self, process: int | None) -> None:
-        """Note that the session is open; `process`: the id of the agent's process, if it is known."""
+        """Note that the session is open. `process`: the id of the agent's process, if it is known."""
         now = time.monotonic()
         if now >= self._next or process != self._process:
             self._process, self._next = process, now + _INTERVAL
@@ -95,7 +95,7 @@ def open_session() -> str | None:
 
 
 def _read(path: str) -> tuple[_Sign, float]:
-    """Return the sign in a file, and its age in seconds; a file that cannot be read is recent."""
+    """Return the sign in a file, and its age in seconds. A file that cannot be read is recent."""
     try:
         age = time.time() - os.lstat(path).st_mtime
         file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -111,7 +111,7 @@ def _read(path: str) -> tuple[_Sign, float]:
 
 
 def _started(process: int) -> str | None:
-    """Return the time of a process's start, empty where the system does not tell; `None` for one that has ended."""
+    """Return the time of a process's start, empty where the system does not tell. `None` for one that has ended."""
     try:
         with open(f"/proc/{process}/stat", "rb") as file:
             fields = file.read().rpartition(b")")[2].split()

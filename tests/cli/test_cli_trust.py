@@ -380,7 +380,7 @@ def test_a_damaged_store_is_told_by_list_trust_and_doctor(command: Command) -> N
 
 @pytest.mark.parametrize("with_copy", [True, False])
 def test_a_damaged_store_is_rebuilt_at_a_terminal(command: Command, with_copy: bool) -> None:
-    """From its copy, or as an empty one; a no leaves it as it is."""
+    """From its copy, or as an empty one. A no leaves it as it is."""
     add_gate(command)
     approve(command.project)
     path = Path(store().path)

@@ -125,7 +125,7 @@ def test_without_a_terminal_nothing_is_loosened_while_a_session_is_open_or_recen
 
 
 def test_an_approval_without_a_terminal_is_announced_until_a_user_confirms_it(command: Command) -> None:
-    """It names the processes that gave it; a yes at a terminal ends this."""
+    """It names the processes that gave it. A yes at a terminal ends this."""
     command("trust", "--yes")
     approval = state(command.project).approval
     assert approval is not None
@@ -174,7 +174,7 @@ ESCAPES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("escape", ESCAPES.values(), ids=ESCAPES)
 def test_a_detached_command_approves_nothing(command: Command, session: OpenSession, escape: str) -> None:
-    """Its process tree and its environment show no agent; `script` gives a terminal, at which nobody types the code."""
+    """Its process tree and its environment show no agent. `script` gives a terminal, at which nobody types the code."""
     program = f"{sys.executable} -m agent_hooks trust --yes; touch {command.project}/ended"
     line = escape.format(shlex.quote(program) if "script" in escape else f"sh -c {shlex.quote(program)}")
     subprocess.run(["sh", "-c", line], cwd=command.project, stdin=subprocess.DEVNULL, timeout=120, check=False)
@@ -189,7 +189,7 @@ def test_a_detached_command_approves_nothing(command: Command, session: OpenSess
 
 
 def typed(answer: str) -> str:
-    """Return the outcome of `prove_user` in a process whose user types an answer; `{}` is the code that is shown."""
+    """Return the outcome of `prove_user` in a process whose user types an answer. `{}` is the code that is shown."""
     program = f"""
 import fcntl, os, pty, re, sys, termios, threading
 from agent_hooks.cli import proving
@@ -226,7 +226,7 @@ os._exit(0)
     [("{}\n", True), (" {} \n", True), ("y\n", False), ("\n", False), ("{}", False), ("{}x\n", False)],
 )
 def test_only_the_code_that_is_shown_on_the_terminal_is_taken(session: OpenSession, answer: str, proved: bool) -> None:
-    """It is taken from the terminal itself, whatever stdin is; Enter, a yes and half a line are no code."""
+    """It is taken from the terminal itself, whatever stdin is. Enter, a yes and half a line are no code."""
     found = typed(answer)
     assert (found == "()") is proved, found
     assert ("the code was not typed" in found) is not proved

@@ -6,8 +6,8 @@ import json
 import os
 import shutil
 from pathlib import Path
-from typing import Any
 from textwrap import dedent
+from typing import Any
 
 import pytest
 
@@ -76,7 +76,7 @@ def test_a_gate_that_was_emptied_judges_as_it_was_approved(untrusted: OtherAgent
 
 @pytest.mark.parametrize("damage", ["empty", "cut", "missing", "FIFO", "directory", "loop"])
 def test_a_session_with_gates_denies_while_the_trust_store_is_damaged(untrusted: OtherAgent, damage: str) -> None:
-    """Without a server too, and until the store is back; the denial names the command that rebuilds it."""
+    """Without a server too, and until the store is back. The denial names the command that rebuilds it."""
     approve(untrusted.command.project)
     harmless: dict[str, Any] = {"tool_name": "Read", "tool_input": {"file_path": "x"}}
     assert verdict(untrusted(**harmless)) == "none"

@@ -131,7 +131,7 @@ def judged_elsewhere(*directories: Path) -> list[str]:
 
 
 def test_a_deleted_store_denies_each_project_that_has_a_set(stored: Path, project: Path, other: Path) -> None:
-    """The kept bytes are no approval, and say that there was one; the copy names a project without its files."""
+    """The kept bytes are no approval, and say that there was one. The copy names a project without its files."""
     stored.unlink()
     found = state(project)
     assert (found.state, found.files, found.blocks) == ("unknown", None, True)
@@ -143,7 +143,7 @@ def test_a_deleted_store_denies_each_project_that_has_a_set(stored: Path, projec
 
 
 def test_a_process_that_has_read_a_store_denies_when_all_of_it_is_gone(stored: Path, project: Path) -> None:
-    """A running session knows which projects have gates; another process finds an agent home in which nobody approved."""
+    """A running session knows which projects have gates. Another process finds an agent home in which nobody approved."""
     assert state(project).state == "approved"
     stored.unlink()
     shutil.rmtree(stored.parent / "trust")
@@ -154,7 +154,7 @@ def test_a_process_that_has_read_a_store_denies_when_all_of_it_is_gone(stored: P
 
 @pytest.mark.parametrize("kind", ["missing", "cut", "directory"])
 def test_a_store_is_rebuilt_from_its_copy(stored: Path, project: Path, kind: str) -> None:
-    """The damaged one is renamed; a store without damage is not rebuilt."""
+    """The damaged one is renamed. A store without damage is not rebuilt."""
     with pytest.raises(TrustError, match="was rebuilt by another process"):
         Trust().store().rebuild({})
     whole = stored.read_bytes()
