@@ -226,7 +226,7 @@ def test_keys_and_hashes_are_those_of_codex() -> None:
     assert CODEX.trust("/home/me/.codex/hooks.json", installed) == {
         f"/home/me/.codex/hooks.json:{key}": f"sha256:{digest}"
         for key, digest in {
-            "pre_tool_use:0:0": "5a51f77780d43b729001aeec96f78889d2ca0b79197e05f87dff3b0c30ebc91f",
+            "pre_tool_use:0:0": "256efe242f100421bfe8b522db0939cdc2cc8f678fc0ae4bf84bd4f8e0647b70",
             "stop:0:1": "5f4ddddef5a82bf96e7925812a45c1442057bcf9e1f6ed5037324fce8fb9df4b",
             "session_end:0:0": "923950f49515e201469b53e79d0cd82f334835647d905922052ea5e5560995c5",
             "post_tool_use:0:0": "d50e734993286d2e6c85cff3573f36761f705ed748a3fba80831f6693f29331e",

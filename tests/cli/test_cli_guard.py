@@ -135,7 +135,7 @@ def test_explain_shows_what_would_run_the_rule_and_the_verdict(command: Command)
 def test_explain_and_check_know_what_the_guards_of_the_agent_know(command: Command, name: str) -> None:
     """The files of the user that reach later sessions."""
     line = f"echo x > ~/.agent/{name}"
-    assert "blocked by" in command("run", "--no-session", f"@bash {line}", code=None).stdout
+    assert "(blocked)" in command("run", "--no-session", f"@bash {line}", code=None).stdout
     explained = command("guard", "explain", line).stdout
     assert "verdict at level project: block by write-guard-settings" in explained
     assert "rule write-guard-settings: " in explained

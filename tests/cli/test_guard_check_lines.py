@@ -56,7 +56,7 @@ FAILURES = [ValueError("broken"), MemoryError("broken"), RecursionError("broken"
 @pytest.mark.parametrize("failure", FAILURES, ids=lambda failure: type(failure).__name__)
 def test_a_guard_that_fails_blocks_its_line_only(failure: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
     """The reason has the cause, and the exit code is 1."""
-    monkeypatch.setattr(module, "agent_guards", lambda *_: [FailingGuard(failure)])
+    monkeypatch.setattr(module, "guards_of", lambda *_: [FailingGuard(failure)])
     answers, done = check(line("ls"), line(BAD), line("ls"))
     assert [each["verdict"] for each in answers] == ["pass", "block", "pass"]
     assert "broken" in answers[1]["reason"]

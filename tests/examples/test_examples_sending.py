@@ -167,7 +167,7 @@ async def test_a_file_that_cannot_be_emptied_is_sent_once(session: Begin, projec
     running = await anyio.open_process([program, "1000"])
     try:
         async with session(FILE) as on:
-            on.trigger.symlink_to(program)
+            on.trigger.hardlink_to(program)
             await on.view.until(1)
             # The hook reads the file some more times and must send no second message.
             with anyio.move_on_after(1.5):

@@ -21,6 +21,7 @@ from agent_hooks.look.index.index import DIRECTORY as LOOK
 from agent_hooks.pipeline.guarding import ask_guards, guarded_call
 from agent_hooks.records.files import DIRECTORY as RECORDS
 from agent_hooks.remembering import FILE, LOCK
+from agent_hooks.server.client import KEY
 from agent_hooks.server.journal import CALLS
 from agent_hooks.settings import PROJECT_DIRECTORY, SETTINGS_FILE
 from agent_hooks.transformers.command_intercept import INTERCEPT_FILE, TRANSFORMERS_DIRECTORY
@@ -34,6 +35,7 @@ from guard_corpus import rows
 
 # The rooms own these names; the guards are below most of them, and keep names of their own.
 STATE_NAMES = {
+    KEY,
     STORE,
     "trust",
     STATE,

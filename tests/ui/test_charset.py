@@ -13,6 +13,7 @@ from prompt_toolkit.utils import get_cwidth
 from agent_hooks.ui import dialogs
 from agent_hooks.ui.charset import fallback, shown_in, shows_utf8
 from agent_hooks.ui.terminal import OwnScreen, TerminalUI
+from ui.test_terminal_ui import press
 
 
 @pytest.fixture(autouse=True)
@@ -74,7 +75,7 @@ async def test_a_dialog_with_the_terminal_to_itself_is_in_ascii_too(
     ours, theirs = pty.openpty()
     with os.fdopen(theirs, "w", encoding="utf-8") as stderr, create_pipe_input() as keyboard:
         monkeypatch.setattr("sys.stderr", stderr)
-        keyboard.send_text("Grüße\r")
+        press(keyboard, "Grüße|\r")
         answer = await TerminalUI(OwnScreen(keyboard)).input("Wie heißt „du“?", "→ Müller")
         monkeypatch.undo()
         stderr.write("the end")
