@@ -29,7 +29,7 @@ from agent_hooks.dispatch.context import HookContext, Surroundings, forgotten_aw
 from agent_hooks.dispatch.handlers import Handler
 from agent_hooks.dispatch.mistakes import failure_text
 from agent_hooks.dispatch.plan import Owner, Plan
-from agent_hooks.dispatch.points import AtPoint, Changed
+from agent_hooks.dispatch.points import Changed
 from agent_hooks.dispatch.reading import misplaced, read_answer
 from agent_hooks.dispatch.table import EventSpec, OnError, spec_name
 from agent_hooks.errors import HookUsageError, Outcome, describe, honest, hook_error, place_of, shown
@@ -79,10 +79,7 @@ class Dispatch:
     @property
     def asker(self) -> Asker:
         """The hook of the running handler, and the whole call that the event is about."""
-        event = self.event
-        given = getattr(event, "input", None)
-        if isinstance(event, AtPoint):
-            given = getattr(event.output, "args", None) or getattr(event.input, "args", None)
+        given = getattr(self.event, "input", None)
         tool = self.tool_name
         return Asker(self.handler.label, call_text(tool, given) if tool and isinstance(given, Mapping) else "")
 

@@ -77,6 +77,25 @@ async def test_a_call_whose_effects_cannot_be_found_needs_a_checkpoint(
     assert changes_files(call)
 
 
+async def test_which_calls_are_known_to_destroy_something(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the effects cannot be found, it may be anything."""
+
+    def fail(*_: object) -> None:
+        raise RecursionError
+
+    bash = next(each for each in builtin_tools(cwd=str(repo)) if each.name == "bash")
+    (repo / "one").write_text("mine")
+
+    def found(command: str) -> bool:
+        call = new_call(bash, "1", {"command": command}, runner=HookRunner([], cwd=repo))
+        return saving.destroys(call, str(repo))
+
+    assert [found(command) for command in ("git reset --hard", "rm one", "echo 2 > one")] == [True] * 3
+    assert [found(command) for command in ("echo 2 > two", "cat one", "touch /elsewhere/three")] == [False] * 3
+    monkeypatch.setattr(CallEffects, "_effects", fail)
+    assert found("ls")
+
+
 # ---- turns -----------------------------------------------------------------------------------------------------------
 
 
