@@ -62,7 +62,6 @@ _LONG = {
     "trust/test_foreign_checkpoints.py",
     "trust/test_gate_off.py",
     "trust/test_store.py",
-    "ui/test_terminal_ui.py",
     "values/test_odd_inputs.py",
 }
 # Long tests as well, whose processes and forks run lines that no other test runs: they are measured as short ones are.
@@ -70,7 +69,6 @@ _LONG_AND_MEASURED = {
     "bridges/test_turns_of_agents.py",
     "chaos",
     "checkpoints/test_restore.py",
-    "checkpoints/test_turns.py",
     "cli/test_bridges_of_commands.py",
     "cli/test_cli_conventions.py",
     "cli/test_cli_default_model.py",
@@ -89,6 +87,7 @@ _LONG_AND_MEASURED = {
 # Long tests that are measured and run lines of the core: `.ci/run` runs them after the short ones.
 _LONG_OF_CORE = {
     "checkpoints/test_odd_turns.py",
+    "checkpoints/test_turns.py",
     "cli/test_cli_foreign_sessions.py",
     "cli/test_cli_other_agents.py",
     "cli/test_cli_piped.py",
@@ -104,6 +103,7 @@ _LONG_OF_CORE = {
     "server/test_renamed.py",
     "server/test_siteless.py",
     "server/test_unserved.py",
+    "ui/test_terminal_ui.py",
     "test_benchmarks.py",
 }
 

@@ -195,10 +195,7 @@ class TurnKeeper:
 
     async def _ask(self, call: JudgedCall) -> JudgedCall:
         """Put the question about a call whose changes undo could not take back."""
-        began = time.perf_counter()
         ask = Ask(f"{call.tool.name} deletes, overwrites or loses something, and {_LATE}", self._late, by="checkpoints")
-        if call.trail is not None:
-            call.trail.add("guards", "checkpoints", began, ask)
         asked = ask_person(replace(call, asks=(ask,)))
         asked = replace(asked if isinstance(asked, JudgedCall) else await asked, asks=(*call.asks, ask))
         if asked.block is not None and (note := self.note_of(call)) is not None:
