@@ -20,6 +20,7 @@ from agent_hooks.cli.screen.wording import short
 from agent_hooks.cli.session_check import Confirm, SessionCheck
 from agent_hooks.cli.setup import Setup, find_watched, hiding, load, make_runner, records_of
 from agent_hooks.cli.streams import complain
+from agent_hooks.concurrency.orphans import Orphans
 from agent_hooks.dispatch.context import Mode
 from agent_hooks.errors import SessionError
 from agent_hooks.guards.base import Guard
@@ -221,6 +222,7 @@ async def until_signal(
     async def watch_approvals() -> None:
         while True:
             sign.seen(os.getpid())
+            orphans.collect()
             await anyio.sleep(APPROVAL_INTERVAL)
             if (reason := reloading.withdrawn()) is None:
                 continue
@@ -235,6 +237,9 @@ async def until_signal(
 
     sign = OpenSession(CLIENT, host.state().session_id)
     sign.seen(os.getpid())
+    # A program that an agent's command leaves behind still is below an agent.
+    orphans = Orphans()
+    orphans.adopt()
     # Not `async with`: a task group would wrap the mode's own exception in a group.
     tasks = anyio.create_task_group()
     await tasks.__aenter__()
