@@ -18,7 +18,8 @@ from contextlib import contextmanager, suppress
 from agent_hooks.cli.streams import can_show_question
 from agent_hooks.errors import AgentHooksError
 from agent_hooks.trust.ancestors import ancestors, refuse_below_an_agent
-from agent_hooks.trust.open_sessions import RECENT, open_session
+from agent_hooks.trust.open_sessions import RECENT, Judged, open_session, process_start
+from agent_hooks.trust.store import Above, Origin
 
 LIMIT = 60.0
 """Seconds in which the code must be typed."""
@@ -26,12 +27,12 @@ _TERMINAL = "/dev/tty"
 _ATTEMPTS = 3
 # Without characters that look like others.
 _CHARACTERS, _LENGTH = "abcdefghjkmnpqrstuvwxyz23456789", 4
-# The processes that are noted of an approval without a terminal.
-_MOST = 12
+# The processes that are noted of an approval, and the characters of each command line.
+_MOST, _LONGEST = 12, 200
 
 
-def prove_user(command: str) -> tuple[str, ...]:
-    """Return the process tree of a command that nobody could be asked about. Empty after a user has run it.
+def prove_user(command: str) -> Origin | None:
+    """Return the origin of a command that an agent may have started, `None` after a user has run it.
 
     Raises `AgentHooksError` below an agent, and while a judged session is open or recent unless the code was typed;
     `command`: `trust` for example.
@@ -39,13 +40,31 @@ def prove_user(command: str) -> tuple[str, ...]:
     refuse_below_an_agent(command)
     if (session := open_session()) is not None:
         _ask_for_code(command, session)
-        return ()
-    return () if can_show_question() or _has_terminal() else process_tree()
+        return _origin(terminal=True) if _is_younger(session) else None
+    return None if can_show_question() or _has_terminal() else _origin()
 
 
-def process_tree() -> tuple[str, ...]:
-    """Return the names and ids of the processes above this one, the nearest first."""
-    return tuple(f"{each.name} ({each.pid})" for each in ancestors(os.getppid()))[:_MOST]
+def _origin(*, terminal: bool = False) -> Origin:
+    # Imported here, because few approvals have to be confirmed.
+    from agent_hooks.redaction import Redactor
+
+    # A token may be among the arguments of a program, or in the text of a shell.
+    redactor = Redactor()
+    found = []
+    for each in list(ancestors(os.getppid()))[:_MOST]:
+        text, _ = redactor.redact(" ".join(each.arguments).strip())
+        found.append(Above(each.pid, each.name, text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"))
+    return Origin(tuple(found), terminal)
+
+
+def _is_younger(session: Judged) -> bool:
+    """Return whether the terminal was opened after the first judged session began: an agent may have done so.
+
+    The first process at a terminal leads the terminal's session, and no other process can take its place.
+    """
+    leader = process_start(os.getsid(0))
+    # Nothing is known of a leader that has ended.
+    return bool(session.began) and (leader is None or (leader != "" and int(leader) > session.began))
 
 
 def _has_terminal() -> bool:
@@ -56,7 +75,7 @@ def _has_terminal() -> bool:
     return True
 
 
-def _ask_for_code(command: str, session: str) -> None:
+def _ask_for_code(command: str, session: Judged) -> None:
     try:
         terminal = os.open(_TERMINAL, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError:

@@ -110,8 +110,8 @@ def ask(
     show(project, store, named=named)
     answer = confirm(f"{one_line(project.directory)}\nDo these hooks and settings count from now on?")
     if answer:
-        prove_user("trust")
-        store.approve(project.key, project.found, by=by)
+        origin = prove_user("trust")
+        store.approve(project.key, project.found, by=by, origin=origin)
         tell_approved(project)
     elif answer is not None:
         store.refuse(project.key, project.found)

@@ -27,17 +27,31 @@ _OLD = 30 * 86400.0
 
 
 class _Sign(Struct):
-    """The agent, the id of its process and the time of that process's start. 0 without a known process."""
+    """The agent, the id of its process and the time of that process's start. 0 without a known process.
+
+    `began`: the session's begin in clock ticks since the system's start, or 0 where the system does not tell.
+    """
 
     client: str
     process: int = 0
     started: str = ""
+    began: int = 0
+
+
+class Judged(Struct, frozen=True):
+    """The judged sessions that are open or recent: the words for one, and the earliest begin of all."""
+
+    words: str
+    began: int
+
+    def __str__(self) -> str:
+        return self.words
 
 
 class OpenSession:
     """The sign of one session: `seen(process)` at its events, `end()` after the last one."""
 
-    __slots__ = ("_client", "_next", "_path", "_process")
+    __slots__ = ("_began", "_client", "_next", "_path", "_process")
 
     def __init__(self, client: str, session: str) -> None:
         self._client = client
@@ -46,18 +60,30 @@ class OpenSession:
         self._path = "" if session.startswith(TRIAL) else os.path.join(agent_home(), _WHERE, f"{client}-{name}")
         self._process: int | None = None
         self._next = 0.0
+        self._began = 0
 
     def seen(self, process: int | None) -> None:
         """Note that the session is open. `process`: the id of the agent's process, if it is known."""
         now = time.monotonic()
         if now >= self._next or process != self._process:
             self._process, self._next = process, now + _INTERVAL
-            self._write(_Sign(self._client, process or 0, (_started(process) or "") if process else ""))
+            started = (process_start(process) or "") if process else ""
+            self._began = int(started or self._began or self._earlier())
+            self._write(_Sign(self._client, process or 0, started, self._began))
 
     def end(self) -> None:
         """Note that the session has ended just now."""
         self._next = 0.0
-        self._write(_Sign(self._client))
+        self._write(_Sign(self._client, began=self._began))
+
+    def _earlier(self) -> int:
+        """Return the begin of a session without a known process: its last sign has it, or it is this moment."""
+        sign, age = _read(self._path)
+        if age < RECENT and sign.began:
+            return sign.began
+        # Other systems lack this clock.
+        clock = getattr(time, "CLOCK_BOOTTIME", None)
+        return 0 if clock is None else int(time.clock_gettime(clock) * os.sysconf("SC_CLK_TCK"))
 
     def _write(self, sign: _Sign) -> None:
         if not self._path:
@@ -75,23 +101,28 @@ class OpenSession:
                 os.close(file)
 
 
-def open_session() -> str | None:
-    """Return the words for a judged session that is open or recent, `None` when there is none."""
-    recent = None
+def open_session() -> Judged | None:
+    """Return the judged sessions that are open or recent, `None` when there is none."""
+    is_open = recent = None
+    began = list[int]()
     directory = os.path.join(agent_home(), _WHERE)
     try:
         names = sorted(os.listdir(directory))
     except FileNotFoundError:
         return None
     except OSError as exc:
-        return f"{directory} cannot be read ({exc.strerror}), so a session may be open"
+        return Judged(f"{directory} cannot be read ({exc.strerror}), so a session may be open", 0)
     for name in names:
         sign, age = _read(os.path.join(directory, name))
-        if sign.process and _started(sign.process) == sign.started:
-            return f"a session of {sign.client} is open (process {sign.process})"
-        if age < RECENT:
+        if sign.process and process_start(sign.process) == sign.started:
+            is_open = is_open or f"a session of {sign.client} is open (process {sign.process})"
+        elif age < RECENT:
             recent = f"a session of {sign.client} was open less than {RECENT / 60:g} minutes ago"
-    return recent
+        else:
+            continue
+        began.append(sign.began)
+    words = is_open or recent
+    return None if words is None else Judged(words, min(filter(None, began), default=0))
 
 
 def _read(path: str) -> tuple[_Sign, float]:
@@ -110,8 +141,8 @@ def _read(path: str) -> tuple[_Sign, float]:
         return _Sign("an agent"), 0.0
 
 
-def _started(process: int) -> str | None:
-    """Return the time of a process's start, empty where the system does not tell. `None` for one that has ended."""
+def process_start(process: int) -> str | None:
+    """Return a process's start in clock ticks, empty where the system does not tell. `None` after its end."""
     try:
         with open(f"/proc/{process}/stat", "rb") as file:
             fields = file.read().rpartition(b")")[2].split()

@@ -27,6 +27,8 @@ kept bytes; `lost`: it should, but its bytes are gone; `unknown`: the store is d
 """
 REMEDY = "agent-hooks trust"
 """The command with which a person reads and approves; every message about trust ends with it."""
+TOLD = 86400.0
+"""Seconds for which each session tells of an approval at a terminal that was opened while an agent worked."""
 
 # The files that a sentence names, and the characters of each.
 _MOST_NAMES, _LONGEST_NAME = 3, 80
@@ -82,12 +84,18 @@ class ProjectTrust(Struct, frozen=True):
 
     @property
     def doubt(self) -> str | None:
-        """The sentence for the user about an approval that was given without a terminal, with the remedy."""
-        if self.approval is None or not self.approval.tree:
+        """The sentence for the user about an approval that an agent may have given, with the remedy.
+
+        A user may well open a terminal while an agent works, so such an approval is told of for a day only.
+        """
+        if self.approval is None or (origin := self.approval.origin) is None:
+            return None
+        if origin.terminal and time.time() > self.approval.at + TOLD:
             return None
         at = time.strftime("%Y-%m-%d %H:%M", time.localtime(self.approval.at))
-        given = f"approved without a terminal on {at}, by {' < '.join(self.approval.tree)}"
-        return f"{self.directory}: {given}; to confirm or refuse it: {REMEDY}"
+        where = "at a terminal that was opened while an agent worked" if origin.terminal else "without a terminal"
+        processes = " < ".join(f"{each.name} ({each.pid})" for each in origin.processes)
+        return f"{self.directory}: approved {where} on {at}, by {processes}; to confirm or refuse it: {REMEDY}"
 
     @property
     def note(self) -> str | None:

@@ -43,18 +43,36 @@ _COPY = "copy.json"
 _LAST: dict[str, bytes] = {}
 
 
+class Above(Struct, frozen=True):
+    """A process above an approval: its id, the name that the system gives it, and its command line."""
+
+    pid: int
+    name: str
+    command: str = ""
+
+
+class Origin(Struct, frozen=True, omit_defaults=True):
+    """The origin of an approval that a user has to confirm: the processes above it, the nearest first.
+
+    `terminal`: it had a terminal, which was opened while an agent worked.
+    """
+
+    processes: tuple[Above, ...]
+    terminal: bool = False
+
+
 class Approval(Struct, omit_defaults=True):
     """One approved set.
 
     `at`: seconds since 1970; `files`: the SHA-256 of each file by its name; `by`: how it was approved, `trust`,
-    `question`, `follow` or `new`; `tree`: the processes above an approval without a terminal, until a user confirms it.
+    `question`, `follow` or `new`; `origin`: where it came from, until a user confirms it.
     """
 
     digest: str
     at: float
     files: dict[str, str]
     by: str = "trust"
-    tree: tuple[str, ...] = ()
+    origin: Origin | None = None
 
 
 class Entry(Struct, omit_defaults=True):
@@ -154,11 +172,11 @@ class TrustStore:
 
     # ---- changes
 
-    def approve(self, key: str, found: ProjectSet, *, by: str = "trust", tree: tuple[str, ...] = ()) -> Approval:
+    def approve(self, key: str, found: ProjectSet, *, by: str = "trust", origin: Origin | None = None) -> Approval:
         """Approve a set, and keep its bytes; raises `TrustError`."""
         if found.problem is not None:
             raise TrustError(found.problem)
-        approval = Approval(found.digest, time.time(), {file.name: file.digest for file in found.files}, by, tree)
+        approval = Approval(found.digest, time.time(), {file.name: file.digest for file in found.files}, by, origin)
         with self._changing():
             self._keep(found, approval)
             entry = self.entries.setdefault(key, Entry(found.project))
@@ -167,6 +185,9 @@ class TrustStore:
             # A set that was approved in another way stays when a followed session comes back to it, and goes on.
             if by == "follow" and before is not None:
                 approval.by = before.by
+            # Following begins with an approval. What a user has to confirm there is not confirmed by the next save.
+            if by == "follow" and entry.approved:
+                approval.origin = entry.approved[-1].origin
             # Only the last save of a followed session is kept: many saves must not push the other approvals out.
             stay = [each for each in entry.approved if each.digest != approval.digest]
             if by == "follow" and stay and stay[-1].by == "follow":
@@ -190,7 +211,7 @@ class TrustStore:
             entry.approved = [
                 each
                 for each in entry.approved
-                if each.digest != found.digest or (each is entry.approved[-1] and not each.tree)
+                if each.digest != found.digest or (each is entry.approved[-1] and each.origin is None)
             ]
 
     def remove(self, key: str) -> bool:

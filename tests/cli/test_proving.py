@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import forking
 from agent_hooks.trust.open_sessions import RECENT, OpenSession, open_session
-from agent_hooks.trust.policy import Trust
+from agent_hooks.trust.policy import TOLD, Trust
 from running import Command
 from trust.approving import agent_file, approve, state
 
@@ -56,11 +56,11 @@ def age(home: Path, seconds: float) -> None:
 def test_a_session_is_open_while_its_process_lives_and_recent_afterwards(home: Path, session: OpenSession) -> None:
     """An ended process whose number another one has is not the session's."""
     age(home, 2 * RECENT)
-    assert open_session() == f"a session of claude-code is open (process {os.getpid()})"
+    assert str(open_session()) == f"a session of claude-code is open (process {os.getpid()})"
     [path] = signs(home)
     path.write_text(path.read_text().replace('"started":"', '"started":"9'))
     age(home, RECENT - 60)
-    assert open_session() == "a session of claude-code was open less than 10 minutes ago"
+    assert str(open_session()) == "a session of claude-code was open less than 10 minutes ago"
     age(home, RECENT + 1)
     assert open_session() is None
     session.end()
@@ -85,7 +85,7 @@ def test_the_trial_of_doctor_is_no_session(home: Path) -> None:
 def test_a_run_and_a_judged_event_of_another_agent_are_sessions(command: Command, home: Path) -> None:
     """Both leave a sign, which is not older than the session's end."""
     command("run", "--no-session", "@bash true")
-    assert open_session() == "a session of agent-hooks was open less than 10 minutes ago"
+    assert str(open_session()) == "a session of agent-hooks was open less than 10 minutes ago"
     for path in signs(home):
         path.unlink()
     event = {"hook_event_name": "PreToolUse", "session_id": "s", "cwd": str(command.project), "tool_name": "Read"}
@@ -129,7 +129,8 @@ def test_an_approval_without_a_terminal_is_announced_until_a_user_confirms_it(co
     command("trust", "--yes")
     approval = state(command.project).approval
     assert approval is not None
-    assert any(each.endswith(f"({os.getpid()})") for each in approval.tree)
+    assert approval.origin is not None
+    assert os.getpid() in [each.pid for each in approval.origin.processes]
     words = "approved without a terminal on "
     assert words in command("run", "--no-session", "@read x", code=None).stderr
     found = json.loads(command("doctor", "--json", code=None).stdout)["findings"]
@@ -162,34 +163,14 @@ def test_below_an_agent_the_list_of_digests_is_not_shown(command: Command, monke
     assert done.stdout == ""
 
 
-ESCAPES = {
-    "setsid": "setsid -f {} < /dev/null",
-    "an empty environment": "env -i HOME=$HOME PATH=$PATH {}",
-    "a forged CI": "CI=true GITHUB_ACTIONS=true {}",
-    "a double fork": "( ( {} & ) & )",
-    "script": "script -qec {} /dev/null < /dev/null",
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("escape", ESCAPES.values(), ids=ESCAPES)
-def test_a_detached_command_approves_nothing(command: Command, session: OpenSession, escape: str) -> None:
-    """Its process tree and its environment show no agent. `script` gives a terminal, at which nobody types the code."""
-    program = f"{sys.executable} -m agent_hooks trust --yes; touch {command.project}/ended"
-    line = escape.format(shlex.quote(program) if "script" in escape else f"sh -c {shlex.quote(program)}")
-    subprocess.run(["sh", "-c", line], cwd=command.project, stdin=subprocess.DEVNULL, timeout=120, check=False)
-    end = time.monotonic() + 60
-    while not (command.project / "ended").exists():
-        assert time.monotonic() < end
-        time.sleep(0.05)
-    assert state(command.project).state == "new"
-
-
 # ---- the code --------------------------------------------------------------------------------------------------------
 
 
-def typed(answer: str) -> str:
-    """Return the outcome of `prove_user` in a process whose user types an answer. `{}` is the code that is shown."""
+def typed(answer: str, before: str = "") -> str:
+    """Return the outcome of `prove_user` in a process whose user types an answer. `{}` is the code that is shown.
+
+    `before`: code that runs when the terminal is open.
+    """
     program = f"""
 import fcntl, os, pty, re, sys, termios, threading
 from agent_hooks.cli import proving
@@ -204,9 +185,11 @@ def user():
             os.write(ours, {answer!r}.replace("{{}}", found[1].decode()).encode())
             seen = b""
 threading.Thread(target=user, daemon=True).start()
+{before}
 proving.LIMIT = {60 if answer.endswith(chr(10)) else 1}
 try:
-    print(proving.prove_user("trust"))
+    origin = proving.prove_user("trust")
+    print("a user" if origin is None else f"terminal: {{origin.terminal}}")
 except Exception as exc:
     print(exc)
 os._exit(0)
@@ -228,10 +211,61 @@ os._exit(0)
 def test_only_the_code_that_is_shown_on_the_terminal_is_taken(session: OpenSession, answer: str, proved: bool) -> None:
     """It is taken from the terminal itself, whatever stdin is. Enter, a yes and half a line are no code."""
     found = typed(answer)
-    assert (found == "()") is proved, found
+    assert (found == "terminal: True") is proved, found
     assert ("the code was not typed" in found) is not proved
 
 
 def test_without_a_session_no_code_is_asked_for() -> None:
     """The usual case stays as it was."""
-    assert typed("never") == "()"
+    assert typed("never") == "a user"
+
+
+def test_a_terminal_that_was_there_before_the_session_is_a_users() -> None:
+    """An agent can open a terminal of its own only after its session began."""
+    begin = "from agent_hooks.trust.open_sessions import OpenSession; OpenSession('claude-code', 's').seen(None)"
+    assert typed("{}\n", before=begin) == "a user"
+    assert typed("{}\n", before="import os; os.getsid = lambda _: 1 << 22") == "terminal: True"
+
+
+def test_an_approval_at_a_younger_terminal_is_told_of_for_a_day(command: Command, session: OpenSession) -> None:
+    """A user opens terminals while an agent works, so the approval is taken. A yes at an older terminal ends it."""
+    dialog = command.dialog("trust", "--yes")
+    dialog.end()
+    found = state(command.project)
+    assert (found.state, len(found.files or ())) == ("approved", 1)
+    assert "approved at a terminal that was opened while an agent worked on " in str(found.doubt)
+    for path in signs(Path.home()):
+        path.unlink()
+    assert "that was opened while" in command("run", "--no-session", "@read x", code=None).stderr
+    assert found.approval is not None
+    late = msgspec.structs.replace(found.approval, at=time.time() - TOLD - 60)
+    assert msgspec.structs.replace(found, approval=late).doubt is None
+    for path in signs(Path.home()):
+        path.unlink()
+    dialog = command.dialog("trust")
+    dialog.sees("count from now on? [y/N] ")
+    dialog.type("y\n")
+    dialog.end()
+    assert state(command.project).doubt is None
+
+
+def test_a_followed_save_confirms_nothing(command: Command) -> None:
+    """Each save would end the words about an approval that nobody has confirmed."""
+    command("trust", "--yes")
+    agent_file(command.project, text="def register(api): ...  # later\n")
+    approve(command.project, by="follow")
+    assert "approved without a terminal on " in str(state(command.project).doubt)
+
+
+def test_the_process_tree_has_command_lines_without_secrets(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The record of an approval helps to find its program."""
+    monkeypatch.setenv("DEPLOY_TOKEN", "correcthorsebattery")
+    line = f"sh -c '{sys.executable} -m agent_hooks trust --yes; : correcthorsebattery' </dev/null"
+    subprocess.run(["setsid", "sh", "-c", line], cwd=command.project, timeout=120, check=True, capture_output=True)
+    approval = state(command.project).approval
+    assert approval is not None
+    assert approval.origin is not None
+    shell = approval.origin.processes[0]
+    assert shell.name == "sh"
+    assert "-m agent_hooks trust --yes; : [redacted" in shell.command
+    assert "correcthorse" not in Path(Trust().store().path).read_text()

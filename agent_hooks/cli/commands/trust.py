@@ -23,7 +23,7 @@ from agent_hooks.storage.rights import check_owner
 from agent_hooks.trust.ancestors import refuse_below_an_agent
 from agent_hooks.trust.manifest import DIRECTORIES, TrustError, absolute
 from agent_hooks.trust.policy import REMEDY, ProjectTrust, Trust, TrustedSources
-from agent_hooks.trust.store import Entry, TrustStore
+from agent_hooks.trust.store import Entry, Origin, TrustStore
 
 _NOT_HERE = (
     "no person can be asked here, because stdin and stderr are not both a terminal; run it in a terminal, or name the "
@@ -89,16 +89,15 @@ def command(
     if not _approve(chosen, trust.store(), files, yes=yes):
         ctx.exit(FAILED)
     if seconds is not None:
-        if not any(each.waits for each in chosen):
-            # The saves that follow are approved without another question.
-            prove_user("trust --follow")
+        # The saves that follow are approved without another question.
+        origin = None if any(each.waits for each in chosen) else prove_user("trust --follow")
         # Imported here, because only this option needs it.
         from agent_hooks.cli.following import follow_saves
 
         for project in chosen:
             # Saves are approved only as long as the project is, so an empty one is approved too.
-            if project.state == "empty":
-                trust.store().approve(project.key, project.found)
+            if project.state == "empty" or origin is not None:
+                trust.store().approve(project.key, project.found, origin=origin)
         ctx.exit(follow_saves(trust, [each.project for each in chosen], seconds))
 
 
@@ -201,7 +200,7 @@ def _is_below(path: str, directories: set[str]) -> bool:
 def _approve(chosen: list[ProjectTrust], store: TrustStore, files: Sequence[str], *, yes: bool) -> bool:
     """Approve the sets that wait, and return whether all of them are approved now."""
     everything = True
-    tree: tuple[str, ...] | None = None
+    proofs = list[Origin | None]()
     asks = yes or can_ask()
     # A project above without any hook would hide the line of the one that the person has in mind.
     telling = [each for each in chosen if each.state != "empty"] or chosen
@@ -216,11 +215,12 @@ def _approve(chosen: list[ProjectTrust], store: TrustStore, files: Sequence[str]
         named = _names(project, files) if files else None
         _check_size(project, named)
         if yes:
-            tree = prove_user("trust --yes") if tree is None else tree
+            # One code is enough for all of them.
+            proofs = proofs or [prove_user("trust --yes")]
             if not is_quiet():
                 # The changes of a set that was approved before are short enough for a log.
                 show(project, store, named=[] if project.approval is None else None)
-            store.approve(project.key, project.found, tree=tree)
+            store.approve(project.key, project.found, origin=proofs[0])
             tell_approved(project)
         else:
             everything &= ask(project, store, by="trust", named=_in_full(project, named, files))
@@ -259,12 +259,12 @@ def _in_full(project: ProjectTrust, named: list[str] | None, files: Sequence[str
 
 def _approve_digest(sources: TrustedSources, store: TrustStore, digest: str) -> None:
     """Approve the set of a digest; raises `TrustError` when no project here has it."""
-    tree = prove_user("trust --digest")
+    origin = prove_user("trust --digest")
     digest = digest.lower()
     for project in sources.projects:
         if project.found.digest == digest and project.found.problem is None:
-            if project.state not in ("approved", "always") or (project.doubt is not None and not tree):
-                store.approve(project.key, project.found, tree=tree)
+            if project.state not in ("approved", "always") or (project.doubt is not None and origin is None):
+                store.approve(project.key, project.found, origin=origin)
             tell_approved(project)
             return
     found = ", ".join(f"{one_line(each.project)} has {each.found.digest}" for each in sources.projects)
@@ -287,9 +287,9 @@ def _approve_always(chosen: list[ProjectTrust], trust: Trust, *, yes: bool) -> i
         say("any content of this repository will count, on every branch that is checked out, without a question")
         if not confirm(f"{one_line(project.project)}\nIs it your own, and may it run any code from now on?"):
             return FAILED
-    tree = prove_user("trust --always")
+    origin = prove_user("trust --always")
     if project.found.problem is None:
-        store.approve(project.key, project.found, tree=tree)
+        store.approve(project.key, project.found, origin=origin)
     store.set_always(project.key, project.project, always=True)
     say_done(f"approved, with any content: {one_line(project.project)}; to end this: agent-hooks untrust")
     return OK

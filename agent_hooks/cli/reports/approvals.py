@@ -6,6 +6,8 @@ import json
 import os
 from typing import Any
 
+from msgspec import to_builtins
+
 from agent_hooks.cli.screen.marked import one_line
 from agent_hooks.cli.streams import complain, echo, echo_json
 from agent_hooks.cli.trusting import day
@@ -72,6 +74,7 @@ def _history(entry: Entry | None) -> dict[str, Any]:
         "by": None if last is None else last.by,
         "approvals": 0 if entry is None else len(entry.approved),
         "always": entry is not None and entry.always,
+        "origin": None if last is None or last.origin is None else to_builtins(last.origin),
     }
 
 
