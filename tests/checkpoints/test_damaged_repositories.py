@@ -120,13 +120,10 @@ async def test_no_file_is_replaced_by_bytes_that_were_not_there(repo: Path) -> N
     )
     damaged = store / "objects" / digest[:2] / digest[2:]
     damaged.parent.mkdir(exist_ok=True)
-    for pack in (store / "objects" / "pack").iterdir():
-        pack.rename(store / pack.name)
-    subprocess.run(
-        ["git", f"--git-dir={store}", "unpack-objects", "-q"],
-        stdin=next(store.glob("pack-*.pack")).open("rb"),
-        check=True,
-    )
+    for path in (store / "objects" / "pack").iterdir():
+        path.rename(store / path.name)
+    with next(store.glob("pack-*.pack")).open("rb") as pack:
+        subprocess.run(["git", f"--git-dir={store}", "unpack-objects", "-q"], stdin=pack, check=True)
     damaged.unlink(missing_ok=True)
     damaged.write_bytes(zlib.compress(b"blob 5\0EVIL\n"))
     done = await undo(repo)
