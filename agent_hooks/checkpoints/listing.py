@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from agent_hooks.checkpoints.facts import Signature, signature
 from agent_hooks.checkpoints.git import Output, Worktree, names_in
+from agent_hooks.checkpoints.refused import Known, real_name
 from agent_hooks.storage.files import StorageError, read_regular, write_atomically
 
 _NAME = "listing"
@@ -36,8 +37,9 @@ _IGNORE_FILE = ".gitignore"
 class Listing(Struct, frozen=True):
     """The state of the last snapshot: what its lists came from, and its tree.
 
-    `waiting`: the ignored files in the person's index that were not there to be saved; `large`: the files that were found
-    to be untracked and large.
+    `waiting`: the ignored files in the user's index that were not there to be saved.
+    `large`: the files that were found to be untracked and large.
+    `refused`: the files that git refuses.
     """
 
     files: dict[str, Signature]
@@ -45,14 +47,20 @@ class Listing(Struct, frozen=True):
     tree: str
     waiting: tuple[str, ...] = ()
     large: tuple[str, ...] = ()
+    refused: dict[str, tuple[tuple[int, ...], str]] = {}
 
 
 class Found(NamedTuple):
     """The files to look at.
 
-    `changed`: those that differ from the private index, or that it lacks; `new`: the latter; `forced`: the ignored ones
-    that the person tracks; `hidden`: those that were saved before they became ignored; `last`: the last snapshot, if it
-    counts; `err`: git's messages.
+    `changed`: all files that differ from the private index, or that it lacks.
+    `new`: all files that it lacks.
+    `forced`: the ignored files that the user tracks.
+    `hidden`: the files that were saved before they became ignored.
+    `last`: the last snapshot, unless other files may be ignored by now.
+    `err`: git's messages.
+    `stored`: the files that git refuses, by their names in the private index.
+    `known`: the files that git refuses, as they were saved before.
     """
 
     changed: tuple[str, ...]
@@ -61,6 +69,8 @@ class Found(NamedTuple):
     hidden: frozenset[str]
     last: Listing | None
     err: str
+    stored: frozenset[str]
+    known: Known
 
 
 async def list_files(worktree: Worktree, *, quick: bool, keep_hidden: bool) -> Found:
@@ -69,10 +79,14 @@ async def list_files(worktree: Worktree, *, quick: bool, keep_hidden: bool) -> F
     `quick`: leave out what is as at the last snapshot.  `keep_hidden`: files that were saved before stay saved, although
     they are ignored now.
     """
-    last = _last(worktree) if quick else None
+    former = _last(worktree)
+    last = former if quick and former is not None and _holds(worktree, former) else None
     outputs = await _ask(worktree, ("new", "changed") if last else ("new", "changed", "theirs", "ours"))
     new = names_in(outputs["new"].need())
-    changed = (*new, *names_in(outputs["changed"].need()))
+    differing = names_in(outputs["changed"].need())
+    # No file has such a name, so git lists all of them.
+    stored = frozenset(path for path in differing if real_name(path) != path)
+    changed = (*new, *(path for path in differing if path not in stored))
     if last is not None and any(os.path.basename(path) == _IGNORE_FILE for path in changed):
         last = None
         outputs |= await _ask(worktree, ("theirs", "ours"))
@@ -86,11 +100,14 @@ async def list_files(worktree: Worktree, *, quick: bool, keep_hidden: bool) -> F
         # The files that were saved before they became ignored.  They stay while a turn continues, and where git cannot
         # read the user's index.
         stay = keep_hidden or theirs.code
-        hidden = frozenset() if stay else frozenset(names_in(outputs["ours"].need())) - forced
-    return Found(changed, frozenset(new), forced, hidden, last, outputs["new"].err)
+        hidden = frozenset() if stay else frozenset(names_in(outputs["ours"].need())) - forced - stored
+    known = {} if former is None else former.refused
+    return Found(changed, frozenset(new), forced, hidden, last, outputs["new"].err, stored, known)
 
 
-def note_listing(worktree: Worktree, found: Found, tree: str, waiting: frozenset[str], large: frozenset[str]) -> None:
+def note_listing(
+    worktree: Worktree, found: Found, tree: str, waiting: frozenset[str], large: frozenset[str], refused: Known
+) -> None:
     """Note the state of a snapshot for the next quick listing; without it, the next one is full."""
     last = found.last
     listing = Listing(
@@ -99,6 +116,7 @@ def note_listing(worktree: Worktree, found: Found, tree: str, waiting: frozenset
         tree,
         tuple(sorted(waiting)),
         tuple(sorted(large | {*(last.large if last else ())})),
+        dict(refused),
     )
     if listing != last:
         with suppress(OSError, StorageError):
@@ -119,14 +137,18 @@ async def _ask(worktree: Worktree, keys: tuple[str, ...]) -> dict[str, Output]:
 
 
 def _last(worktree: Worktree) -> Listing | None:
-    """Return the state of the last snapshot, `None` if the ignored files may be others by now."""
+    """Return the state of the last snapshot."""
     path = os.path.join(worktree.store, _NAME)
     try:
-        listing = _decoded(read_regular(path, path, _LONGEST))
+        return _decoded(read_regular(path, path, _LONGEST))
     except (OSError, StorageError, ValueError, RecursionError):
         return None
+
+
+def _holds(worktree: Worktree, listing: Listing) -> bool:
+    """Return whether the same files are ignored as at the last snapshot."""
     same = worktree.is_whole and listing.index == signature(worktree.index) and listing.index is not None
-    return listing if same and listing.files == _files(worktree, listing.tree) else None
+    return same and listing.files == _files(worktree, listing.tree)
 
 
 def _files(worktree: Worktree, tree: str) -> dict[str, Signature]:

@@ -56,6 +56,9 @@ class Leaf(NamedTuple):
         return self.mode in ("100644", "100755")
 
 
+ABSENT = Leaf("000000", "")
+
+
 def hash_of_blob(object_format: str, size: int) -> hashlib._Hash:
     """Return a hash to which the bytes of a file are still to be added.  Its digest is git's name for the file."""
     return hashlib.new(object_format, b"blob %d\0" % size, usedforsecurity=False)

@@ -15,16 +15,16 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from agent_hooks.checkpoints.contents import Contents
+from agent_hooks.checkpoints.differences import Difference, differences, patch
 from agent_hooks.checkpoints.git import CheckpointError, Worktree, listed, names_in, open_worktree, real_parents
 from agent_hooks.checkpoints.placing import SAVED, Leaf, Place, hash_of_blob, original_of, place_of
+from agent_hooks.checkpoints.refused import git_directory
 from agent_hooks.checkpoints.rights import Rights, read_rights
 from agent_hooks.checkpoints.snapshot import Rules, Skipped, Snapshot, printable, rules, save, take
 from agent_hooks.checkpoints.store import MAX_FILE_SIZE, Checkpoint, is_undo, keep_for_undo, kept
 from agent_hooks.errors import count, os_reason
 from agent_hooks.storage.birth import born
 
-# In a submodule git would run a git of its own, with the submodule's filters.
-_NO_MODULES = ("--ignore-submodules=all",)
 # Seconds by which the clock of a file system may be behind that of the machine.
 _COARSE = 0.05
 
@@ -138,39 +138,15 @@ async def diff(
     worktree = await open_worktree(cwd)
     async with worktree.locked():
         now = await take(worktree, rules(worktree, cwd, max_file_size, leave))
-        plain = ("--no-renames", "--no-ext-diff", "--no-textconv")
-        patch = await worktree.git("diff-tree", "-r", "-p", *plain, *_NO_MODULES, checkpoint.tree, now.tree)
-        return Diff(await _changes(worktree, checkpoint.tree, now.tree), patch.need().decode(errors="replace"))
+        [found] = await differences(worktree, [(checkpoint.tree, now.tree)])
+        changes = tuple(Change(each.kind, each.path) for each in found)
+        return Diff(changes, await patch(worktree, checkpoint.tree, now.tree))
 
 
-async def _changes(worktree: Worktree, one: str, other: str) -> tuple[Change, ...]:
-    found = await worktree.git("diff-tree", "-r", "-z", "--name-status", "--no-renames", *_NO_MODULES, one, other)
-    out = found.need()
-    fields = names_in(out)
-    return tuple(Change(kind, path) for kind, path in zip(fields[::2], fields[1::2], strict=True))
-
-
-class Difference(NamedTuple):
-    """A path that differs between the present files and the checkpoint, with the leaf of each."""
-
-    path: str
-    now: Leaf
-    new: Leaf
-
-    @property
-    def is_deleted(self) -> bool:
-        """Whether the checkpoint lacks the path."""
-        return self.new.mode == "000000"
-
-
-async def _differences(worktree: Worktree, one: str, other: str) -> list[Difference]:
-    found = await worktree.git(
-        "diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", *_NO_MODULES, one, other
-    )
-    fields = names_in(found.need())
-    # A line of each is `:100644 100755 1f09… 4c7e… M`.
-    lines = [(line.lstrip(":").split(" "), path) for line, path in zip(fields[::2], fields[1::2], strict=True)]
-    return [Difference(path, Leaf(line[0], line[2]), Leaf(line[1], line[3])) for line, path in lines]
+async def _changes(worktree: Worktree, now: str, checkpoint: str) -> list[Difference]:
+    """Return the changes that lead from the present files to a checkpoint."""
+    [found] = await differences(worktree, [(checkpoint, now)])
+    return [Difference(path, present, former) for path, former, present in found]
 
 
 class Restoring:
@@ -194,18 +170,20 @@ class Restoring:
         # The moments at which paths were saved, in Unix seconds, unless it was that of the checkpoint.
         self.moments: dict[str, float] = {}
         self._rights: Rights | None = None
-        # The git repositories inside of the working tree now.
+        # The git repositories inside that stay as they are.
         self.nested: tuple[str, ...] = ()
 
     async def save_now(self) -> Snapshot:
         """Save the present files, and also ignored and large files that the restore would write over."""
         now = await take(self.worktree, self.rules)
-        self.nested = tuple(each.path for each in now.skipped if each.path.endswith("/"))
         known: dict[str, bool] = {}
+        changes = await _changes(self.worktree, now.tree, self.checkpoint.tree)
+        made = {unit for change in changes if change.is_deleted and (unit := git_directory(change.path))}
+        self.nested = tuple(unit.removesuffix(".git") for unit in made)
         unsaved = [
             change.path
-            for change in await _changes(self.worktree, now.tree, self.checkpoint.tree)
-            if change.kind == "A"
+            for change in changes
+            if change.is_made
             and real_parents(self.top, change.path, known)
             and is_file(os.path.join(self.top, change.path))
             and not self.rules.leaves(change.path)
@@ -218,7 +196,8 @@ class Restoring:
 
     async def apply(self, now: str) -> None:
         """Write and delete the files that differ from the checkpoint."""
-        changes = await _differences(self.worktree, now, self.checkpoint.tree)
+        found = await _changes(self.worktree, now, self.checkpoint.tree)
+        changes = [change for change in found if not (change.is_deleted and change.path.startswith(self.nested))]
         # This refuses a tree with names that lead out of the working tree, or into `.git`.
         (await self.worktree.git("read-tree", "-m", "-i", now, self.checkpoint.tree)).need()
         await self.make(changes)
@@ -237,9 +216,16 @@ class Restoring:
             some = [change for change in changes if (change.path in early) is first]
             await self._delete([change for change in some if change.is_deleted], {each.path: each for each in changes})
             await self._write([change for change in some if not change.is_deleted])
+        units = {unit for path in self.written if (unit := git_directory(path))}
+        for unit in units:
+            # git takes no directory without these for a repository, and they may be empty.
+            for name in ("objects", "refs"):
+                with suppress(OSError):
+                    os.mkdir(os.path.join(self.top, unit, name))
         # The next snapshot need not read the restored files again.  It also has the files that git no longer lists,
-        # because they are ignored now, or in a repository of their own.
-        await save(self.worktree, sorted(self.written))
+        # because they are ignored now, or in a repository that a turn made.  A repository that is back is listed.
+        back = tuple(unit.removesuffix(".git") for unit in units)
+        await save(self.worktree, sorted(path for path in self.written if not path.startswith(back)))
 
     async def _delete(self, gone: list[Difference], changes: dict[str, Difference]) -> None:
         ignored = await self._ignored([each.path for each in gone])
@@ -331,7 +317,7 @@ class Restoring:
         for each in self.checkpoint.skipped:
             if path == each.path or (each.path.endswith("/") and path.startswith(each.path)):
                 return f"is not in the checkpoint: {each.reason}"
-        if any(path.startswith(each) for each in self.nested) and os.path.lexists(os.path.join(self.top, path)):
+        if path.startswith(self.nested) and os.path.lexists(os.path.join(self.top, path)):
             return "lies in a git repository of its own now"
         return None
 

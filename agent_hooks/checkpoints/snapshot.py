@@ -24,6 +24,7 @@ from msgspec import Struct
 from agent_hooks.checkpoints.git import CheckpointError, GitTimeoutError, Worktree, listed, names_in, real_parents
 from agent_hooks.checkpoints.growth import note_written, size_of
 from agent_hooks.checkpoints.listing import Found, list_files, note_listing
+from agent_hooks.checkpoints.refused import is_suspect, save_refused, stored_name
 from agent_hooks.checkpoints.rights import are_known, note_rights
 from agent_hooks.errors import os_reason
 from agent_hooks.settings import PROJECT_DIRECTORY, agent_home
@@ -32,6 +33,9 @@ from agent_hooks.storage.files import StorageError
 # Session files are never saved: a restore must not rewind a conversation.
 _SESSIONS = f"/{PROJECT_DIRECTORY}/sessions/"
 _MANY_FAILURES = 100
+# Repositories inside of each other.
+_DEEPEST = 20
+_LARGE = "too large: only the other files of this repository are saved"
 _IRREGULAR = "neither a file nor a symlink, so git does not read it"
 # The only place where git names these paths is its error output.
 _UNOPENED = re.compile(r"could not open directory '(.*?)/?': (.*)")
@@ -109,6 +113,13 @@ async def take(worktree: Worktree, rules: Rules, *, quick: bool = False, keep_hi
 
 async def _take(worktree: Worktree, rules: Rules, *, quick: bool, keep_hidden: bool, borrowing: bool) -> Snapshot:
     found = await list_files(worktree, quick=quick, keep_hidden=keep_hidden)
+    for _ in range(_DEEPEST):
+        new = [path for path in found.new if not rules.leaves(path)]
+        refused = await save_refused(worktree, found.stored, new, found.known, rules.max_file_size)
+        if not any(path.endswith("/") for path in new):
+            break
+        # Now git lists the files of these repositories too.
+        found = await list_files(worktree, quick=False, keep_hidden=keep_hidden)
     skipped = [Skipped(f"{path}/", reason) for path, reason in _UNOPENED.findall(found.err)]
     choice = _choose(worktree, [path for path in found.changed if path not in found.hidden] + [*found.forced], rules)
     large = await _sort_large(worktree, choice, found, rules)
@@ -116,8 +127,9 @@ async def _take(worktree: Worktree, rules: Rules, *, quick: bool, keep_hidden: b
     choice.remove = [path for path in choice.remove if path not in found.new]
     choice.remove += found.hidden
     skipped += choice.skipped
+    skipped += (Skipped(f"{path}/", _LARGE) for path in refused.large)
     last = found.last
-    if last is not None and not choice.add and not choice.remove:
+    if last is not None and not refused.is_changed and not choice.add and not choice.remove:
         tree = last.tree
     else:
         await _remove(worktree, choice.remove)
@@ -128,7 +140,7 @@ async def _take(worktree: Worktree, rules: Rules, *, quick: bool, keep_hidden: b
             await _pack(worktree, tree, borrowing=borrowing)
     skipped += (Skipped(path, _IRREGULAR) for path in worktree.pipes.irregular)
     waiting = found.forced if last is None else frozenset(last.waiting)
-    note_listing(worktree, found, tree, waiting - {*choice.add}, large)
+    note_listing(worktree, found, tree, waiting - {*choice.add}, large, refused.known)
     return Snapshot(tree, tuple(sorted(skipped, key=lambda each: each.path)))
 
 
@@ -211,11 +223,11 @@ def _choose(worktree: Worktree, paths: Iterable[str], rules: Rules) -> _Choice:
     known: dict[str, bool] = {}
     for path in dict.fromkeys(paths):
         full = os.path.join(worktree.top, path)
-        if path.endswith("/"):
-            choice.skipped.append(Skipped(path, "a git repository of its own: the files in it are not saved"))
-            continue
         if rules.leaves(path):
             choice.skip(path, "left alone")
+            continue
+        if is_suspect(path) and stored_name(path, link=os.path.islink(full)) != path:
+            # Saved by `refused`.
             continue
         try:
             found = os.lstat(full) if real_parents(worktree.top, path, known) else None
@@ -263,10 +275,6 @@ async def save(
     while left:
         arguments = ("update-index", "--add", "--remove", "--replace", "-z", "--stdin")
         done = await worktree.git(*arguments, stdin=listed(left), borrowing=borrowing)
-        if "Ignoring path " in done.err:
-            refused = [path for path in left if f"Ignoring path {_shown(path)}\n" in done.err]
-            skipped += (Skipped(path, "not saved: git takes no file of this name") for path in refused)
-            left = [path for path in left if path not in refused]
         if not done.code:
             break
         match = _UNPROCESSED.search(done.err)

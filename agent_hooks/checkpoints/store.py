@@ -67,8 +67,8 @@ async def create(
 ) -> Checkpoint:
     """Save the tracked and untracked files of the working tree that contains `cwd`, byte by byte.
 
-    Not saved are ignored files, untracked files larger than `max_file_size` bytes, nested repositories, empty
-    directories, and the paths in `leave` (relative ones begin at `cwd`); `skipped` of the checkpoint has the paths and
+    Not saved are ignored files, untracked files and a nested `.git` larger than `max_file_size` bytes, empty
+    directories, and the paths in `leave` (relative ones begin at `cwd`).  `skipped` of the checkpoint has the paths and
     reasons.  Index, stash, HEAD and branches stay unchanged.  An earlier checkpoint of that session and entry index is
     replaced.  Raises `CheckpointError` when git or a working tree is missing, or the checkpoint cannot be written.
     """

@@ -16,15 +16,15 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from agent_hooks.checkpoints.differences import differences, patch
 from agent_hooks.checkpoints.git import CheckpointError, Worktree, open_worktree
 from agent_hooks.checkpoints.marks import Mark, marks_since, read_marks
-from agent_hooks.checkpoints.placing import Leaf
+from agent_hooks.checkpoints.placing import ABSENT, Leaf
+from agent_hooks.checkpoints.refused import stored_name
 from agent_hooks.checkpoints.snapshot import Skipped, Snapshot, take
 from agent_hooks.checkpoints.snapshot import rules as rules_of
 from agent_hooks.checkpoints.store import MAX_FILE_SIZE
 from agent_hooks.turn_notes import Work, open_turns
-
-ABSENT = Leaf("000000", "")
 
 
 class Edit(NamedTuple):
@@ -213,8 +213,7 @@ async def _diff_of(worktree: Worktree, history: History, turns: Collection[str])
             mine.setdefault(edit.path, []).append(edit)
     one = await _tree_of(worktree, {path: edits[0].old for path, edits in mine.items()})
     other = await _tree_of(worktree, {path: edits[-1].new for path, edits in mine.items()})
-    plain = ("--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
-    return (await worktree.git("diff-tree", "-r", "-p", *plain, one, other)).need().decode(errors="replace")
+    return await patch(worktree, one, other)
 
 
 def no_such_turn(number: int, there: int) -> str:
@@ -229,9 +228,9 @@ async def _tree_of(worktree: Worktree, leaves: Mapping[str, Leaf]) -> str:
     with tempfile.TemporaryDirectory() as directory:
         index = os.path.join(directory, "index")
         lines = b"".join(
-            f"{leaf.mode} {leaf.digest}\t".encode() + os.fsencode(path) + b"\0"
+            f"{leaf.mode} {leaf.digest}\t".encode() + os.fsencode(stored_name(path, link=leaf.is_link)) + b"\0"
             for path, leaf in leaves.items()
-            if leaf.mode != ABSENT.mode
+            if leaf != ABSENT
         )
         (await worktree.git("update-index", "-z", "--index-info", stdin=lines, index=index)).need()
         return (await worktree.git("write-tree", index=index)).need().decode().strip()
@@ -258,32 +257,12 @@ async def _edits(
         for place, (one, other) in enumerate(pairwise(trees))
         if one != other and (readable is None or {one, other} <= {*readable})
     ]
-    if not pairs:
-        return []
-    asked = "".join(f"{one} {other}\n" for one, other, _ in pairs).encode()
-    words = ("diff-tree", "--stdin", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--ignore-submodules=all")
-    out = (await worktree.git(*words, stdin=asked)).need()
-    edits: list[Edit] = []
-    position = 0
-    for at, (one, other, place) in enumerate(pairs):
-        head = f"{one} {other}\n".encode()
-        if not out.startswith(head, position):
-            raise CheckpointError(f"git diff-tree answered for other trees than {one} and {other}")
-        position += len(head)
-        following = f"{pairs[at + 1][0]} {pairs[at + 1][1]}\n".encode() if at + 1 < len(pairs) else None
-        while position < len(out) and not (following is not None and out.startswith(following, position)):
-            end = out.index(b"\0", position)
-            stop = out.index(b"\0", end + 1)
-            fields = out[position:end].decode().lstrip(":").split(" ")
-            path = os.fsdecode(out[end + 1 : stop])
-            old, new = _leaf(fields[0], fields[2]), _leaf(fields[1], fields[3])
-            edits.append(Edit(path, old, new, owners[place], place, marks[place].created))
-            position = stop + 1
-    return edits
-
-
-def _leaf(mode: str, digest: str) -> Leaf:
-    return ABSENT if mode == ABSENT.mode else Leaf(mode, digest)
+    found = await differences(worktree, [(one, other) for one, other, _ in pairs])
+    return [
+        Edit(path, old, new, owners[place], place, marks[place].created)
+        for (_, _, place), each in zip(pairs, found, strict=True)
+        for path, old, new in each
+    ]
 
 
 def _owners(worktree: Worktree, marks: Sequence[Mark], earlier: Mapping[str, Work]) -> list[frozenset[str]]:

@@ -16,13 +16,15 @@ from os import PathLike
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agent_hooks.checkpoints.git import CheckpointError, Worktree, names_in, open_worktree, real_parents
+from agent_hooks.checkpoints.differences import Difference, leaves
+from agent_hooks.checkpoints.git import CheckpointError, Worktree, open_worktree, real_parents
 from agent_hooks.checkpoints.marks import running_turns, write_mark
-from agent_hooks.checkpoints.placing import EDITED, Leaf, beside
-from agent_hooks.checkpoints.restore import Difference, Kept, Restoring, is_file
+from agent_hooks.checkpoints.placing import ABSENT, EDITED, Leaf, beside
+from agent_hooks.checkpoints.refused import git_directory
+from agent_hooks.checkpoints.restore import Kept, Restoring, is_file
 from agent_hooks.checkpoints.snapshot import Skipped, Snapshot, ignored_paths, rules, save, take, write_tree
 from agent_hooks.checkpoints.store import MAX_FILE_SIZE, Checkpoint
-from agent_hooks.checkpoints.turns import ABSENT, Edit, History, Turn, no_such_turn, read_now, take_and_read
+from agent_hooks.checkpoints.turns import Edit, History, Turn, no_such_turn, read_now, take_and_read
 from agent_hooks.errors import count
 from agent_hooks.turn_notes import Work, note_closed, note_open
 
@@ -184,6 +186,14 @@ class _Undo:
                 self._mine.setdefault(edit.path, []).append(edit)
             else:
                 self._shared.add(edit.path)
+        # The repositories inside that the turns have made, and their files, stay.
+        made = (git_directory(path) for path, edits in self._mine.items() if edits[0].old == ABSENT)
+        self._made = tuple(unit.removesuffix(".git") for unit in made if unit)
+        self._mine = {
+            path: edits
+            for path, edits in self._mine.items()
+            if edits[0].old != ABSENT or not path.startswith(self._made)
+        }
         self._now: dict[str, Leaf] = {}
         # The paths of versions that are written beside.
         self.beside: set[str] = set()
@@ -193,12 +203,8 @@ class _Undo:
 
     async def read_now(self) -> None:
         """Read the present leaves of the paths."""
-        out = (await self._worktree.git("ls-tree", "-r", "-z", "--full-tree", self._history.now)).need()
-        for line in names_in(out):
-            facts, _, path = line.partition("\t")
-            if path in self._mine:
-                mode, _, digest = facts.split(" ")
-                self._now[path] = Leaf(mode, digest)
+        found = await leaves(self._worktree, self._history.now)
+        self._now = {path: leaf for path, leaf in found.items() if path in self._mine}
 
     async def save_hidden(self, before: Snapshot) -> Snapshot:
         """Save the files that the undo would write over and that the snapshot lacks, ignored ones for example."""
@@ -229,9 +235,13 @@ class _Undo:
             target, left = edits[0].old, edits[-1].new
             self.restoring.moments[path] = edits[0].since
             now = self._now.get(path, ABSENT)
+            unit = git_directory(path)
+            if unit and now != target and os.path.lexists(os.path.join(self._worktree.top, unit)):
+                self._gone[unit.removesuffix(".git")] = "is another git repository now"
+                continue
             # A version between two turns, which the later one wrote over.
             for one, two in pairwise(edits):
-                if two.old not in (one.new, ABSENT, target, now):
+                if unit is None and two.old not in (one.new, ABSENT, target, now):
                     aside = beside(path, EDITED)
                     self.beside.add(aside)
                     self.restoring.moments[aside] = two.since
@@ -255,10 +265,12 @@ class _Undo:
         for path in self._mine:
             if reason := self.restoring.keeps_out(path):
                 reasons.setdefault(path, reason)
+        for path in self._made:
+            if os.path.lexists(os.path.join(self._worktree.top, path, ".git")):
+                reasons.setdefault(path, "is a git repository of its own, which undo does not delete")
         for gone in (each for turn in self._turns for each in turn.skipped):
             if gone.path.endswith("/") and not os.path.lexists(os.path.join(self._worktree.top, gone.path)):
-                text = "was a git repository of its own, so its files were not saved, and the turn has removed it"
-                reasons.setdefault(gone.path, text)
+                reasons.setdefault(gone.path, f"is gone, and was not saved: {gone.reason}")
         for unsaved in (each for turn in self._turns for each in turn.unsaved):
             if unsaved.reason != "left alone" and unsaved.path not in self._mine:
                 reasons.setdefault(unsaved.path, unsaved.reason)

@@ -368,8 +368,8 @@ async def test_a_huge_untracked_file_is_left_out_and_said_a_tracked_one_is_not(r
     assert (repo / "small").read_bytes() == bytes(3000)
 
 
-async def test_repositories_inside_are_not_saved_and_said(repo: Path, tmp_path: Path) -> None:
-    """With and without a commit, and submodules; a restore touches no file in them."""
+async def test_repositories_inside_are_saved_too(repo: Path, tmp_path: Path) -> None:
+    """With and without a commit, and submodules.  A restore does not touch their commits."""
     for name in ("nested", "unborn"):
         (repo / name).mkdir()
         git(repo / name, "init", "-q")
@@ -379,18 +379,15 @@ async def test_repositories_inside_are_not_saved_and_said(repo: Path, tmp_path: 
     git(repo, "clone", "-q", "nested", str(tmp_path / "origin"))
     git(repo, "submodule", "--quiet", "add", str(tmp_path / "origin"), "module")
     saved = await checkpoints.create(repo, "s", 0)
-    paths = [each.path for each in saved.skipped]
-    assert paths == ["module/", "nested/", "unborn/"]
-    assert "a git repository of its own" in saved.skipped[0].reason
+    assert saved.skipped == ()
     for name in ("nested", "unborn", "module"):
         write(repo / name / "file", "after")
-    # Now this is an ordinary directory, which the checkpoint does not have.
-    shutil.rmtree(repo / "unborn" / ".git")
+    git(repo / "nested", "commit", "-qam", "two")
     write(repo / ".gitmodules", "changed")
     done = await checkpoints.restore(repo, saved)
-    assert [(repo / name / "file").read_text() for name in ("nested", "unborn", "module")] == ["after"] * 3
-    assert [each.path for each in done.left] == ["unborn/file"]
-    assert done.written == (".gitmodules",)
+    assert [(repo / name / "file").read_text() for name in ("nested", "unborn", "module")] == ["before"] * 3
+    assert done.written == (".gitmodules", "module/file", "nested/file", "unborn/file")
+    assert git(repo / "nested", "log", "--format=%s").split() == ["two", "one"]
 
 
 async def test_a_repository_that_appeared_where_files_were_is_left_alone(repo: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from agent_hooks import checkpoints
 from agent_hooks.checkpoints import git as repositories
+from agent_hooks.checkpoints import refused
 from agent_hooks.checkpoints.git import open_worktree
 from agent_hooks.turn_notes import store_of
 from working import Agent, files, git, repository, undo
@@ -181,18 +182,33 @@ async def test_the_case_of_names_is_what_the_file_system_says(repo: Path) -> Non
     assert (repo / "tracked").read_text() == "1\n2\n3\nmine, not committed\n"
 
 
-async def test_files_that_git_takes_under_no_name_are_named(repo: Path) -> None:
-    """They cannot be saved, so nobody relies on them."""
-    (repo / ".GIT").write_text("precious\n")
-    (repo / "src" / ".Git").mkdir()
-    (repo / "src" / ".Git" / "x").write_text("precious\n")
+async def test_files_whose_names_git_refuses_come_back(repo: Path) -> None:
+    """They are restored with their rights, and an undo of that undo takes them away again."""
+    odd = {".GIT": "1\n", "src/.Git/x": "2\n", "src/.Git/a\nb": "3\n", "x@agent-hooks": "4\n"}
+    for name, text in odd.items():
+        (repo / name).parent.mkdir(exist_ok=True)
+        (repo / name).write_text(text)
+    (repo / ".GIT").chmod(0o600)
     (repo / ".gitmodules").symlink_to("tracked")
-    agent = Agent(repo)
-    await agent.turn("break", "echo broken > tracked")
-    assert agent.warnings == [
-        f"not in the checkpoints: {name}: not saved: git takes no file of this name"
-        for name in (".GIT", ".gitmodules", "src/.Git/x")
-    ]
+    agent, before = Agent(repo), files(repo)
+    await agent.turn("break", "rm -r .GIT .gitmodules src x@agent-hooks")
+    assert agent.warnings == []
+    done = await undo(repo)
+    assert (files(repo), os.readlink(repo / ".gitmodules"), done.left) == (before, "tracked", ())
+    assert (repo / ".GIT").stat().st_mode & 0o777 == 0o600
+    plan = await checkpoints.plan_redo(repo)
+    assert plan is not None
+    await checkpoints.take_back(repo, plan)
+    assert not {*odd, ".gitmodules"} & {*os.listdir(repo)}
+
+
+async def test_a_symlink_that_git_refuses_can_become_a_file(repo: Path) -> None:
+    """Its two names in the store are one path."""
+    (repo / ".gitmodules").symlink_to("tracked")
+    await Agent(repo).turn("break", "rm .gitmodules; echo '# nothing' > .gitmodules")
+    assert [turn.paths for turn in await checkpoints.turns(repo)] == [(".gitmodules",)]
+    await undo(repo)
+    assert os.readlink(repo / ".gitmodules") == "tracked"
 
 
 async def test_files_that_a_turn_made_ignored_come_back(repo: Path) -> None:
@@ -210,12 +226,69 @@ async def test_files_that_a_turn_made_ignored_come_back(repo: Path) -> None:
     assert files(repo) == after
 
 
-async def test_repositories_inside_that_a_turn_deleted_are_named(repo: Path) -> None:
-    """Their files were not saved."""
+def inner(top: Path, name: str) -> Path:
+    """Make a repository inside, with a commit, an untracked and an ignored file."""
+    git(top, "init", "-q", name)
+    (top / name / "l").write_text("l\n")
+    (top / name / ".gitignore").write_text("build\n")
+    git(top / name, "add", "-A")
+    git(top / name, "commit", "-qm", f"one of {name}")
+    git(top / name, "pack-refs", "--all")
+    (top / name / "wip").write_text("never added\n")
+    (top / name / "build").write_text("built\n")
+    return top / name
+
+
+async def test_repositories_inside_that_a_turn_deleted_come_back(repo: Path) -> None:
+    """Their commits and untracked files come back too, also of a repository in a repository."""
+    lib, deep = inner(repo, "lib"), inner(repo, "lib/deep")
+    agent, before = Agent(repo), files(repo)
+    await agent.turn("break", "echo broken > tracked; rm -rf lib")
+    done = await undo(repo)
+    assert files(repo) == {path: text for path, text in before.items() if not path.endswith("build")}
+    assert (done.left, done.failed, agent.warnings) == ((), (), [])
+    assert git(lib, "log", "--format=%s").strip() == "one of lib"
+    assert git(deep, "status", "--porcelain").split() == ["??", "wip"]
+    # The next turn starts from there.
+    await agent.turn("again", "rm -rf lib/deep")
+    await undo(repo)
+    assert git(deep, "log", "--format=%s").strip() == "one of lib/deep"
+
+
+async def test_commits_inside_are_no_change_of_a_turn(repo: Path) -> None:
+    """An undo takes back the files and not the commits."""
+    lib = inner(repo, "lib")
+    agent = Agent(repo)
+    await agent.turn("commit", "cd lib; echo 2 > l; git -c user.name=a -c user.email=a@b commit -qam two")
+    await agent.turn("look", "cd lib; touch l; git status; git branch other; true > build")
+    assert [turn.paths for turn in await checkpoints.turns(repo)] == [("lib/l",)]
+    done = await undo(repo)
+    assert (done.written, (lib / "l").read_text()) == (("lib/l",), "l\n")
+    assert git(lib, "log", "--format=%s").split()[0] == "two"
+
+
+async def test_a_repository_that_was_made_again_is_not_replaced(repo: Path) -> None:
+    """It is named, and its files come back."""
+    lib = inner(repo, "lib")
+    await Agent(repo).turn("break", "rm -rf lib")
     git(repo, "init", "-q", "lib")
-    (repo / "lib" / "l").write_text("l\n")
-    await Agent(repo).turn("break", "echo broken > tracked; rm -rf lib")
-    plan = await checkpoints.plan_undo(repo)
-    assert [str(each) for each in plan.left] == [
-        "lib/: was a git repository of its own, so its files were not saved, and the turn has removed it"
-    ]
+    head = (lib / ".git" / "HEAD").stat()
+    done = await undo(repo)
+    assert [str(each) for each in done.left] == ["lib/: is another git repository now"]
+    assert (lib / ".git" / "HEAD").stat().st_ino == head.st_ino
+    assert (lib / "wip").read_text() == "never added\n"
+
+
+async def test_a_large_git_directory_inside_is_named_and_left_alone(
+    repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other files of the repository come back."""
+    monkeypatch.setattr(refused, "_MANY", 5)
+    lib = inner(repo, "lib")
+    agent = Agent(repo)
+    await agent.turn("break", "rm -rf lib")
+    reason = "lib/.git/: too large: only the other files of this repository are saved"
+    assert agent.warnings == [f"not in the checkpoints: {reason}"]
+    done = await undo(repo)
+    assert sorted(os.listdir(lib)) == [".gitignore", "l", "wip"]
+    assert [each.path for each in done.left] == ["lib/.git/"]

@@ -191,7 +191,7 @@ async def test_a_repository_that_an_agent_made_inside_is_named(repo: Path) -> No
     """Its files stay."""
     await Agent(repo).turn("one", "mkdir new; git init -q new; echo 1 > new/f; echo 1 > untracked")
     done = await undo(repo)
-    assert [str(each) for each in done.left] == ["new/: a git repository of its own: the files in it are not saved"]
+    assert [str(each) for each in done.left] == ["new/: is a git repository of its own, which undo does not delete"]
     assert (repo / "new" / "f").exists()
 
 

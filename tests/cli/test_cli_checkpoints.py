@@ -40,15 +40,13 @@ def test_list_shows_them_by_age_for_people_and_programs(saved: Command) -> None:
     """The list is of all sessions, or of one by the beginning of its id; it works in a directory below as well."""
     assert rows(saved) == [["old", "2"], ["new-sess", "2"], ["new-sess", "5"]]
     assert rows(saved, "--session", "n", "--cwd", "sub") == [["new-sess", "2"], ["new-sess", "5"]]
-    (saved.project / "deep").mkdir()
-    subprocess.run(["git", "init", "-q"], cwd=saved.project / "deep", check=True)
+    with (saved.project / "large").open("wb") as file:
+        file.truncate(51 << 20)
     anyio.run(checkpoints.create, saved.project, "new-session", 6)
     [*_, last] = json.loads(saved("checkpoints", "list", "--json").stdout)
     assert (last["sessionId"], last["name"], last["entryIndex"]) == ("new-session", "6", 6)
-    assert last["skipped"] == [
-        {"path": "deep/", "reason": "a git repository of its own: the files in it are not saved"}
-    ]
-    assert "deep/: a git repository of its own" in saved("checkpoints", "list").stdout
+    assert last["skipped"] == [{"path": "large", "reason": "untracked and large: 51 MB, and the limit is 50 MB"}]
+    assert "large: untracked and large" in saved("checkpoints", "list").stdout
 
 
 def test_restore_and_undo_say_what_they_did(saved: Command) -> None:
