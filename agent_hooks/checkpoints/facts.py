@@ -10,10 +10,10 @@ import os
 import stat
 from contextlib import suppress
 
-import msgspec
 from msgspec import Struct
 
 from agent_hooks.checkpoints.faults import reason_against
+from agent_hooks.checkpoints.json_text import decoded, encoded
 from agent_hooks.storage.files import StorageError, read_regular, write_atomically
 from agent_hooks.storage.git import KEPT, git_program
 from agent_hooks.turn_notes import store_of, working_tree
@@ -74,7 +74,7 @@ def circumstances(top: str) -> dict[str, str | None]:
 def remember(store: str, facts: Facts) -> None:
     """Write the facts of a repository into its store; without them, git is asked again."""
     path = os.path.join(store, _NAME)
-    data = _encoded(facts)
+    data = encoded(facts)
     with suppress(OSError, StorageError):
         if not os.path.exists(path) or read_regular(path, path, _LONGEST) != data:
             write_atomically(path, data, secret=True)
@@ -109,19 +109,6 @@ def former(store: str) -> Facts | None:
     try:
         if os.lstat(path).st_uid not in (os.geteuid(), 0):
             return None
-        return _decoded(read_regular(path, path, _LONGEST))
+        return decoded(read_regular(path, path, _LONGEST), Facts)
     except (OSError, StorageError, ValueError, RecursionError):
         return None
-
-
-def _encoded(facts: Facts) -> bytes:
-    # Imported here, as msgspec does for most files: a path may hold bytes that are no UTF-8, which only it can escape.
-    import json
-
-    return json.dumps(msgspec.to_builtins(facts), sort_keys=True).encode()
-
-
-def _decoded(data: bytes) -> Facts:
-    import json  # here, as above
-
-    return msgspec.convert(json.loads(data), Facts)

@@ -13,11 +13,11 @@ from contextlib import suppress
 from typing import NamedTuple
 
 import anyio
-import msgspec
 from msgspec import Struct
 
 from agent_hooks.checkpoints.facts import Signature, signature
 from agent_hooks.checkpoints.git import Output, Worktree, names_in
+from agent_hooks.checkpoints.json_text import decoded, encoded
 from agent_hooks.checkpoints.refused import Known, real_name
 from agent_hooks.storage.files import StorageError, read_regular, write_atomically
 
@@ -120,7 +120,7 @@ def note_listing(
     )
     if listing != last:
         with suppress(OSError, StorageError):
-            write_atomically(os.path.join(worktree.store, _NAME), _encoded(listing), secret=True)
+            write_atomically(os.path.join(worktree.store, _NAME), encoded(listing), secret=True)
 
 
 async def _ask(worktree: Worktree, keys: tuple[str, ...]) -> dict[str, Output]:
@@ -140,7 +140,7 @@ def _last(worktree: Worktree) -> Listing | None:
     """Return the state of the last snapshot."""
     path = os.path.join(worktree.store, _NAME)
     try:
-        return _decoded(read_regular(path, path, _LONGEST))
+        return decoded(read_regular(path, path, _LONGEST), Listing)
     except (OSError, StorageError, ValueError, RecursionError):
         return None
 
@@ -161,16 +161,3 @@ def _files(worktree: Worktree, tree: str) -> dict[str, Signature]:
     with suppress(OSError):
         paths += [entry.path for entry in os.scandir(os.path.join(objects, "pack"))]
     return {path: signature(path) for path in paths}
-
-
-def _encoded(listing: Listing) -> bytes:
-    # Imported here, as msgspec does for most files: a path may hold bytes that are no UTF-8, which only it can escape.
-    import json
-
-    return json.dumps(msgspec.to_builtins(listing)).encode()
-
-
-def _decoded(data: bytes) -> Listing:
-    import json  # here, as above
-
-    return msgspec.convert(json.loads(data), Listing)

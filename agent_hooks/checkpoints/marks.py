@@ -14,10 +14,10 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Literal
 
-import msgspec
 from msgspec import Struct
 
 from agent_hooks.checkpoints.git import Worktree
+from agent_hooks.checkpoints.json_text import decoded, encoded
 from agent_hooks.checkpoints.snapshot import Skipped, Snapshot
 from agent_hooks.storage.files import StorageError, read_regular, write_atomically
 from agent_hooks.turn_notes import Work, open_turns
@@ -82,7 +82,7 @@ def write_mark(
             os.makedirs(each, mode=0o700, exist_ok=True)
         # The ref comes first: a mark without its tree would be worth nothing.
         write_atomically(os.path.join(worktree.store, *_REFS, name), f"{snapshot.tree}\n".encode(), secret=True)
-        write_atomically(os.path.join(directory, name), _encoded(mark), secret=True, durable=True)
+        write_atomically(os.path.join(directory, name), encoded(mark), secret=True, durable=True)
     except (OSError, StorageError) as exc:
         raise worktree.failed(exc) from None
     return mark
@@ -100,7 +100,7 @@ def mark_at(store: str, name: str) -> Mark | None:
     """Return the mark of a name; `None` if it is half written."""
     path = os.path.join(store, _MARKS, name)
     try:
-        mark = _decoded(read_regular(path, path, _LONGEST))
+        mark = decoded(read_regular(path, path, _LONGEST), Mark)
     except (OSError, StorageError, ValueError, RecursionError):
         return None
     return mark if mark.name == name and os.path.exists(_ref(store, name)) else None
@@ -160,20 +160,6 @@ def mark_names(store: str) -> list[str]:
     except FileNotFoundError:
         return []
     return sorted(name for name in names if name.isdecimal() and name.isascii())
-
-
-def _encoded(mark: Mark) -> bytes:
-    """Return a mark as JSON; a path may hold bytes that are no UTF-8, which only `json` can escape."""
-    # Imported here, as msgspec does for most files.
-    import json
-
-    return json.dumps(msgspec.to_builtins(mark)).encode()
-
-
-def _decoded(data: bytes) -> Mark:
-    import json  # here, as above
-
-    return msgspec.convert(json.loads(data), Mark)
 
 
 def running_turns(worktree: Worktree) -> tuple[str, ...]:

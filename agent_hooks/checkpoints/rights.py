@@ -13,9 +13,9 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 
-import msgspec
 from msgspec import Struct
 
+from agent_hooks.checkpoints.json_text import decoded, encoded
 from agent_hooks.storage.files import StorageError, read_regular, write_atomically
 
 PRIVATE = 0o600
@@ -101,18 +101,12 @@ def _rights_of(full: str) -> int | None:
 
 
 def _read(store: str) -> Rights | None:
-    # Imported here, as msgspec does for most files: a path may hold bytes that are no UTF-8, which only it can escape.
-    import json
-
     path = os.path.join(store, _NAME)
     try:
-        return msgspec.convert(json.loads(read_regular(path, path, _LONGEST)), Rights)
+        return decoded(read_regular(path, path, _LONGEST), Rights)
     except (OSError, StorageError, ValueError, RecursionError):
         return None
 
 
 def _write(store: str, rights: Rights) -> None:
-    import json  # here, as above
-
-    data = json.dumps(msgspec.to_builtins(rights)).encode()
-    write_atomically(os.path.join(store, _NAME), data, secret=True)
+    write_atomically(os.path.join(store, _NAME), encoded(rights), secret=True)
