@@ -9,7 +9,7 @@ import pytest
 from agent_hooks import Ask
 from agent_hooks.guards import builtin_guards
 from agent_hooks.guards.base import Finding, GuardedCall
-from agent_hooks.guards.shell.specific import most_specific
+from agent_hooks.guards.shell import most_specific
 from agent_hooks.pipeline.order import preflight
 from agent_hooks.testing import ScriptedUI
 from guard_corpus import rows, rules

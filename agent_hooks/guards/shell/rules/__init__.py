@@ -11,8 +11,7 @@ from agent_hooks.guards.shell.builtins import BUILTINS
 from agent_hooks.guards.shell.command import Book, Command, Rule
 from agent_hooks.guards.shell.inspector import Inspector
 from agent_hooks.guards.shell.names import SHELLS, is_language
-from agent_hooks.guards.shell.program_effects import record_program
-from agent_hooks.guards.shell.program_judging import judge_program
+from agent_hooks.guards.shell.program_judging import judge_program, record_program
 from agent_hooks.guards.shell.rules import (
     access,
     applying,
