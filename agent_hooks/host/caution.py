@@ -7,8 +7,7 @@ from typing import TypeAlias, get_args
 from agent_hooks.effects import CallEffects
 from agent_hooks.guards.base import GuardedCall
 from agent_hooks.host.kept_texts import inside
-from agent_hooks.host.looking import acting, reaches_out
-from agent_hooks.host.uses import uses_of
+from agent_hooks.host.looking import acting, reaches_out, uses_of
 from agent_hooks.pipeline.edits import SHOWN_BY_DIFF
 from agent_hooks.pipeline.saving import READERS, may_change
 from agent_hooks.settings_file import CautionLevel

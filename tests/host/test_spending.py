@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from msgspec.structs import replace
 
-from agent_hooks.host.spending import Spending, Spent
+from agent_hooks.host.prices import Spending, Spent
 from agent_hooks.values.content import AssistantMessage, CompactionEntry, Entry, MessageEntry, Usage
 
 

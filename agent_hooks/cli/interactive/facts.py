@@ -13,8 +13,7 @@ from agent_hooks.cli.screen.wording import short
 from agent_hooks.errors import count
 from agent_hooks.host.caution import Caution
 from agent_hooks.host.lifecycle import SessionHost
-from agent_hooks.host.prices import Prices
-from agent_hooks.host.spending import Spending
+from agent_hooks.host.prices import Prices, Spending
 from agent_hooks.values.events import ModelRef
 
 _CAUTION = {"ask": "asking first", "edits": "accepting edits", "plan": "planning"}

@@ -5,14 +5,9 @@ from __future__ import annotations
 from pydantic_ai.models.google import GoogleModel
 from pydantic_ai.providers.google import GoogleProvider
 
-from agent_hooks.host.models.remote import Access, Provider, Remote, open_remote
+from agent_hooks.host.models.remote import Provider, Remote, open_remote
 
 
 def create(argument: str) -> Remote:
     """Return the model called `argument`; raises `ModelError` without a key."""
-    return open_remote(Provider("google", "GOOGLE_GEMINI_BASE_URL", _build), argument)
-
-
-def _build(model: str, access: Access) -> GoogleModel:
-    provider = GoogleProvider(api_key=access.key, base_url=access.url, http_client=access.client)
-    return GoogleModel(model, provider=provider)
+    return open_remote(Provider("google", "GOOGLE_GEMINI_BASE_URL", GoogleModel, GoogleProvider), argument)

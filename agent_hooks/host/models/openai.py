@@ -5,15 +5,10 @@ from __future__ import annotations
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
-from agent_hooks.host.models.remote import Access, Provider, Remote, open_remote
+from agent_hooks.host.models.remote import Provider, Remote, open_remote
 
 
 def create(argument: str) -> Remote:
     """Return the model called `argument`; raises `ModelError` without a key, unless the server is your own."""
-    provider = Provider("openai", "OPENAI_BASE_URL", _build, key_needed_elsewhere=False)
+    provider = Provider("openai", "OPENAI_BASE_URL", OpenAIChatModel, OpenAIProvider, key_needed_elsewhere=False)
     return open_remote(provider, argument)
-
-
-def _build(model: str, access: Access) -> OpenAIChatModel:
-    provider = OpenAIProvider(api_key=access.key, base_url=access.url, http_client=access.client)
-    return OpenAIChatModel(model, provider=provider)

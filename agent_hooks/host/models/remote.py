@@ -46,23 +46,17 @@ _RETRIED = {408, 409, 429}
 _STOP_REASONS = {"stop": "stop", "length": "length", "tool_call": "tool_use"}
 
 
-class Access(Struct, frozen=True):
-    """The access to an API; `url` is `None` for the provider's own address."""
-
-    key: str
-    url: str | None
-    client: httpx2.AsyncClient
-
-
 class Provider(Struct, frozen=True):
-    """One kind of API: its name, the environment variable of its address, and a function that makes a model of it.
+    """One kind of API: its name, the environment variable of its address, and the classes that speak it.
 
+    `model`: called with the model's name and a provider; `access`: called with the key, the address and the client.
     `key_needed_elsewhere`: a server at another address needs a key too.  The variables of the key are in `keys`.
     """
 
     name: str
     url_variable: str
-    build: Callable[[str, Access], WireModel]
+    model: Callable[..., WireModel]
+    access: Callable[..., object]
     key_needed_elsewhere: bool = True
 
 
@@ -120,7 +114,8 @@ class Remote:
     async def _once(self, request: ModelRequest) -> AsyncGenerator[Piece, None]:
         """Send the request once; raises the errors of pydantic-ai and of the SDK."""
         async with httpx2.AsyncClient(timeout=_TIMEOUT, verify=_tls()) as client:
-            model = self._kind.build(self.id, Access(self._key or "none", self._url, client))
+            access = self._kind.access(api_key=self._key or "none", base_url=self._url, http_client=client)
+            model = self._kind.model(self.id, provider=access)
             async with model_request_stream(
                 model,
                 messages_of(request, self.provider, self.id),
