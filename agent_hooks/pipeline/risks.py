@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from agent_hooks.values.effects import Discard, Effects
@@ -36,9 +36,7 @@ async def risk_of(effects: Effects, cwd: str) -> str:
     parts += [f"installs {each.name or 'packages'}" for each in effects.installs]
     if not parts:
         parts = _written(effects, cwd) or [f"runs code that is not known: {each.text}" for each in effects.unknown]
-    parts = list(dict.fromkeys(parts))
-    more = [f"{len(parts) - _PARTS} more effects"] if len(parts) > _PARTS + 1 else parts[_PARTS:]
-    return _joined([*parts[:_PARTS], *more])
+    return _joined(parts, _PARTS, " effects")
 
 
 async def _discarded(discard: Discard, effects: Effects, cwd: str) -> str:
@@ -114,9 +112,7 @@ def _written(effects: Effects, cwd: str) -> list[str]:
 
 
 def _named(paths: Iterable[str], cwd: str) -> str:
-    names = [_short(path, cwd) for path in dict.fromkeys(paths)]
-    more = [f"{len(names) - _NAMED} more"] if len(names) > _NAMED + 1 else names[_NAMED:]
-    return _joined([*names[:_NAMED], *more])
+    return _joined([_short(path, cwd) for path in paths], _NAMED)
 
 
 def _short(path: str, cwd: str) -> str:
@@ -130,5 +126,9 @@ def _host(host: str | None) -> str:
     return "another machine" if host is None else host
 
 
-def _joined(parts: list[Any]) -> str:
+def _joined(texts: Iterable[str], most: int, thing: str = "") -> str:
+    """Return different texts as one, `most` of them and the number of the others."""
+    parts = list(dict.fromkeys(texts))
+    if len(parts) > most + 1:
+        parts = [*parts[:most], f"{len(parts) - most} more{thing}"]
     return " and ".join([*([", ".join(parts[:-1])] if len(parts) > 1 else []), *parts[-1:]])

@@ -17,6 +17,7 @@ from msgspec import Struct
 from agent_hooks.bridges import open_bridge
 from agent_hooks.bridges.base.happenings import CallAsked
 from agent_hooks.bridges.base.payloads import BridgeError
+from agent_hooks.bridges.base.verdicts import whole
 from agent_hooks.bridges.base.words import ToolWords
 from agent_hooks.errors import AgentHooksError, describe
 
@@ -128,18 +129,9 @@ def decoded(line: bytes) -> Any:
     except MALFORMED:
         # The fast decoder takes no half of a surrogate pair, which an output that was cut may have.
         try:
-            return _whole(json.loads(line))
+            return whole(json.loads(line))
         except MALFORMED as exc:
             raise TranscriptError(f"cannot be read: {describe(exc)}") from None
-
-
-def _whole(value: Any) -> Any:
-    """Return JSON data with a replacement character for each half of a surrogate pair."""
-    if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    if isinstance(value, dict):
-        return {_whole(key): _whole(item) for key, item in value.items()}
-    return [_whole(item) for item in value] if isinstance(value, list) else value
 
 
 class ForeignReader(ABC):

@@ -168,23 +168,12 @@ class AsyncioClock(TaskCanceller, Clock):
         running.add(watch)
         return watch
 
-    def arm(self) -> None:
-        timer: Any = self.timer
-        if not self.attached:
-            self.attached = True
-            self.suspended.add(self)
-            # `watch_scopes` has asked for the task, which takes a third of a suspension where it is a system call.
-            task: Any = asyncio.current_task() if not self.watching else self.key()
-            self.task = task
-            self.baseline = task.cancelling() - task._must_cancel
-            if timer is None:
-                timer = self.timer = loop_timer(task.get_loop())
-        self.armed = True
-        self.started = self.since = now = timer.now()
-        self.left = limit = self.limit
-        if limit != INF:
-            self.deadline = INF if self.dialogs else now + limit
-            timer.watch(self)
+    def attach(self) -> None:
+        # `watch_scopes` has asked for the task, which takes a third of a suspension where it is a system call.
+        self.task = asyncio.current_task() if not self.watching else self.key()
+        self.baseline = self.task.cancelling() - self.task._must_cancel
+        if self.timer is None:
+            self.timer = loop_timer(self.task.get_loop())
 
     def expire(self, now: float) -> None:
         if not self.fired:
