@@ -19,8 +19,7 @@ from agent_hooks.errors import AgentHooksError, HookError, log
 from agent_hooks.guards import BUILTIN
 from agent_hooks.guards.base import Guard
 from agent_hooks.runner.runner import HookRunner
-from agent_hooks.server.opened import Opened
-from agent_hooks.server.session import LOAD_TIMEOUT
+from agent_hooks.server.session import LOAD_TIMEOUT, Opened
 from agent_hooks.trust.policy import Trust
 from agent_hooks.ui.harmless import harmless
 

@@ -29,23 +29,6 @@ class Handler:
     `hook`: the path of the hook; `label`: the same path as a person would write it.
     """
 
-    __slots__ = (
-        "abandoned",
-        "call",
-        "direct",
-        "event",
-        "function",
-        "hook",
-        "label",
-        "mistaken",
-        "name",
-        "on_error",
-        "priority",
-        "stats",
-        "threaded",
-        "tool",
-    )
-
     def __init__(
         self,
         function: Callable[..., Any],

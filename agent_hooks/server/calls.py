@@ -43,8 +43,6 @@ class Calls:
     sessions during a call.
     """
 
-    __slots__ = ("_bridge", "_last", "_memory", "_own_start", "_running", "_texts", "_tripwire")
-
     def __init__(self, bridge: Bridge, knows: Callable[[str, str], bool] = lambda agent, identity: False) -> None:
         self._bridge = bridge
         self._memory = Memory(bridge.name)

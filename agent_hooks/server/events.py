@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +14,7 @@ from agent_hooks.errors import AgentHooksError, log
 from agent_hooks.server.guests import judging_bridge
 from agent_hooks.server.requests import ServerRequest, error_line
 from agent_hooks.server.sessions import Sessions
-from agent_hooks.server.tasks import failure_text
+from agent_hooks.server.tasks import failure_text, is_cancellation
 
 _SILENCE_LINE = b"[0, {}]\n"
 """The most frequent answer."""
@@ -50,7 +49,7 @@ class Events:
         # The cause may be a wrong payload, a hook that raises SystemExit, or a bug of ours.  A gate is refused with the
         # reason, and the log gets the traceback: no failure may pass for an approval.
         except BaseException as exc:
-            if isinstance(exc, GeneratorExit) or (_is_cancellation(exc) and not is_wanted()):
+            if isinstance(exc, GeneratorExit) or (is_cancellation(exc) and not is_wanted()):
                 raise
             reply = bridge.refuse(event, _failure(exc, event))
         return _line_of(reply)
@@ -88,9 +87,3 @@ def _failure(exc: BaseException, event: str | None) -> str:
 def _line_of(reply: Reply) -> bytes:
     # `Reply.of` prints one line, so this is one line too.
     return _SILENCE_LINE if reply is SILENCE else f"[{reply.exit_code}, {reply.stdout.strip()}]\n".encode()
-
-
-def _is_cancellation(exc: BaseException) -> bool:
-    # If asyncio is not loaded, no task exists that could be cancelled.
-    asyncio = sys.modules.get("asyncio")
-    return asyncio is not None and isinstance(exc, asyncio.CancelledError)

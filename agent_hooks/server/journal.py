@@ -60,8 +60,6 @@ class Journal:
     `carried`: returns the lines that a new file begins with, because they must not go with an old one.
     """
 
-    __slots__ = ("_carried", "_path", "failed")
-
     def __init__(self, agent: str, session: str, carried: Callable[[], Iterable[Sequence[str]]] = tuple) -> None:
         self._carried = carried
         name = sha256(session.encode("utf-8", "surrogatepass"))[:16]

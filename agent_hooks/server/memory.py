@@ -35,8 +35,6 @@ class OpenCall(Struct):
 class Memory:
     """The memory of one session: `memory.enter(session)` before each event.  `session`: the session's id."""
 
-    __slots__ = ("_agent", "_continued", "_journal", "_judged", "_open", "_told", "_unwritten", "_waiting", "session")
-
     def __init__(self, agent: str) -> None:
         self._agent = agent
         self.session: str | None = None

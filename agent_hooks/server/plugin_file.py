@@ -14,7 +14,7 @@ from agent_hooks import __version__
 from agent_hooks.bridges import usable_bridges
 from agent_hooks.bridges.base import Bridge
 from agent_hooks.installs.generated import heartbeat_path, plugin_path
-from agent_hooks.server.stub import config_of, write_stub
+from agent_hooks.server.stub import config_of, text_of, write_stub
 
 if TYPE_CHECKING:
     from agent_hooks.server.client_config import ClientConfig
@@ -34,7 +34,8 @@ def plugin_text(bridge: Bridge, path: str, stub: str, config: ClientConfig) -> s
         f"// To do without: agent-hooks uninstall {bridge.name}, or remove this file from the agent's settings.\n\n"
     )
     known = "".join(f"  {key}: {json.dumps(value)},\n" for key, value in _known(bridge, path, stub, config).items())
-    return f"{head}const KNOWN = {{\n{known}}};\n\n{_text_of('link.js')}\n{_text_of(bridge.plugin)}"
+    link, own = (text_of(os.path.join(_DIRECTORY, name)) for name in ("link.js", bridge.plugin))
+    return f"{head}const KNOWN = {{\n{known}}};\n\n{link}\n{own}"
 
 
 def _known(bridge: Bridge, path: str, stub: str, config: ClientConfig) -> dict[str, Any]:
@@ -109,8 +110,3 @@ def _content(path: str) -> bytes | None:
             return file.read()
     except OSError:
         return None
-
-
-def _text_of(name: str) -> str:
-    with open(os.path.join(_DIRECTORY, name), encoding="utf-8") as file:
-        return file.read()

@@ -6,19 +6,23 @@ from collections.abc import Callable, Mapping
 from time import monotonic
 from typing import TYPE_CHECKING, Protocol
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from agent_hooks.bridges.base import Bridge
 from agent_hooks.bridges.base.happenings import Happening
 from agent_hooks.bridges.base.verdicts import Verdict
+from agent_hooks.bridges.driver import Bridging
 from agent_hooks.concurrency.lanes import Lane
 from agent_hooks.concurrency.stepping import event_loop
 from agent_hooks.errors import AgentHooksError
+from agent_hooks.runner.runner import HookRunner
 from agent_hooks.server.calls import Calls, has_session_event
-from agent_hooks.server.opened import Opened
+from agent_hooks.server.sources import Sources
 from agent_hooks.server.tasks import Tasks
 from agent_hooks.server.watch import Kept, changes_of_own
 from agent_hooks.trust.open_sessions import OpenSession
+from agent_hooks.trust.place import Place, find_place
 from agent_hooks.values.events import SessionEvent
 
 if TYPE_CHECKING:
@@ -29,6 +33,25 @@ FRESH = 0.001
 """Seconds for which files count as unchanged.  The client takes longer to start, so no edit comes between."""
 LOAD_TIMEOUT = 30.0
 """Seconds in which the hooks of a session must be loaded."""
+
+
+class Opened(Struct, frozen=True):
+    """The hooks that were loaded for a session.
+
+    `place`: the projects that they come from; `news`: texts for the person about the loading; `resident`: this process
+    answers all events of the session.
+    """
+
+    runner: HookRunner
+    bridging: Bridging
+    sources: Sources
+    place: Place
+    news: tuple[str, ...] = ()
+    resident: bool = False
+
+    def covers(self, cwd: str) -> bool:
+        """Tell whether no other project than those of `place` applies to a working directory."""
+        return set(find_place(cwd).projects) <= set(self.place.projects)
 
 
 class SessionOpener(Protocol):
@@ -61,31 +84,6 @@ class ServedSession:
     `calls`: the calls and prompts of the session, while its hooks are loaded.
     `sign`: tells commands that the session is open.
     """
-
-    # Thousands of sessions are known whose hooks are not loaded.
-    __slots__ = (
-        "_aside",
-        "_bridge",
-        "_checked",
-        "_cwd",
-        "_file",
-        "_find_hooks",
-        "_has_shut_down",
-        "_kept",
-        "_lane",
-        "_life",
-        "_make_calls",
-        "_news",
-        "_opened",
-        "_restarted",
-        "_tasks",
-        "calls",
-        "environment",
-        "last_event",
-        "left",
-        "process",
-        "sign",
-    )
 
     def __init__(
         self,

@@ -94,13 +94,10 @@ class Sessions:
 
     def end(self) -> None:
         """End all sessions; the tasks of those with hooks go on until the hooks have ended."""
-        ending = [session for session in self._all.values() if session.needs_task]
-        for session in self._all.values():
-            if not session.needs_task:
-                session.end_plain()
+        ending = list(self._all.values())
         self._all.clear()
         for session in ending:
-            self._tasks.later(session.end)
+            self._end(session)
 
     def idle_since(self) -> float:
         """Return the time of the last event, in seconds of `time.monotonic`; the time now while an agent lives."""

@@ -91,11 +91,11 @@ def stub_text(config: ClientConfig) -> str:
         f"# To do without: agent-hooks uninstall {agent}, or remove the entries with this file from its settings.\n\n"
     )
     known = "".join(f"    {key!r}: {value!r},\n" for key, value in config.items())
-    first = f"{_text_of(preload.__file__)}\n\npreload({sys.version!r}, {_files_of(_MODULES)!r})\n"
-    program = f"{first}\n{_text_of(client.__file__)}\n\nrun({{\n{known}}})\n"
+    first = f"{text_of(preload.__file__)}\n\npreload({sys.version!r}, {_files_of(_MODULES)!r})\n"
+    program = f"{first}\n{text_of(client.__file__)}\n\nrun({{\n{known}}})\n"
     mark = starter.MARK.decode()
     commented = f"{mark}{program.rstrip().replace(chr(10), mark)}\n"
-    return f"{head}{_text_of(starter.__file__)}\n\nexec(code_of(__file__))  # this ends the process\n{commented}"
+    return f"{head}{text_of(starter.__file__)}\n\nexec(code_of(__file__))  # this ends the process\n{commented}"
 
 
 def bytecode_of(text: bytes, path: str) -> bytes:
@@ -139,7 +139,8 @@ def _files_of(modules: Iterable[str]) -> dict[str, str]:
     return {name: spec.origin for name, spec in found.items() if spec and spec.has_location and spec.origin}
 
 
-def _text_of(path: str) -> str:
+def text_of(path: str) -> str:
+    """Return the text of a file of this package."""
     with open(path, encoding="utf-8") as file:
         return file.read()
 

@@ -141,18 +141,17 @@ def failure_text(exc: BaseException) -> str:
     """Return the text of a failure, with the handler that this task has called last."""
     # The handler may have lowered the limit, and the refusal of its event needs some depth.
     sys.setrecursionlimit(max(sys.getrecursionlimit(), _RECURSION_LIMIT))
-    asyncio_module = _asyncio()
-    text = describe(exc)
-    if asyncio_module is not None and isinstance(exc, asyncio_module.CancelledError):
-        text = "the task that judged this was cancelled from inside"
+    text = "the task that judged this was cancelled from inside" if is_cancellation(exc) else describe(exc)
     dispatch = running.get()
     handler = getattr(dispatch, "handler", None)
     return text if handler is None else f"{text}; the handler that was called last is {handler.name} of {handler.label}"
 
 
-def _asyncio() -> Any:
+def is_cancellation(exc: BaseException) -> bool:
+    """Return whether an exception is the cancellation of a task."""
     # If asyncio is not loaded, no task exists that could be cancelled.
-    return sys.modules.get("asyncio")
+    asyncio = sys.modules.get("asyncio")
+    return asyncio is not None and isinstance(exc, asyncio.CancelledError)
 
 
 def _take_failure(failed: Failed | None, task: asyncio.Task[Any]) -> None:

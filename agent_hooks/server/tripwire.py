@@ -38,8 +38,6 @@ class Tripwire:
     `knows`: tells whether another session of an agent has judged the call with an id.
     """
 
-    __slots__ = ("_bridge", "_knows", "_memory")
-
     def __init__(self, bridge: Bridge, memory: Memory, knows: Callable[[str, str], bool]) -> None:
         self._bridge = bridge
         self._memory = memory

@@ -15,7 +15,7 @@ from agent_hooks import checkpoints
 from agent_hooks.bridges import BRIDGES, open_bridge
 from agent_hooks.bridges.base.happenings import CallAsked, CallEnded, EventsReported, Happening, PromptGiven
 from agent_hooks.cli.opening import Opening
-from agent_hooks.server.opened import Opened
+from agent_hooks.server.session import Opened
 from agent_hooks.turn_notes import store_of
 from agent_hooks.values.events import AgentEnd
 from other_agent import OtherAgent

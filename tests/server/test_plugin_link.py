@@ -19,8 +19,7 @@ import pytest
 from agent_hooks import __version__
 from agent_hooks.bridges import BRIDGES, open_bridge
 from agent_hooks.bridges.plugin import PluginBridge
-from agent_hooks.installs.generated import heartbeat_path, plugin_path, stub_path
-from agent_hooks.installs.heartbeats import last_heartbeat
+from agent_hooks.installs.generated import heartbeat_path, last_heartbeat, plugin_path, stub_path
 from agent_hooks.server import client
 from agent_hooks.server.control import servers
 from agent_hooks.server.plugin_file import refresh_plugins, write_plugin

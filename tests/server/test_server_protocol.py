@@ -21,9 +21,8 @@ from agent_hooks import HookRunner, LoadedHook, SettingsError
 from agent_hooks.bridges.base import Bridge
 from agent_hooks.bridges.base.happenings import Happening
 from agent_hooks.bridges.driver import BridgeUI, Bridging
-from agent_hooks.server.opened import Opened
 from agent_hooks.server.server import Server
-from agent_hooks.server.session import FindHooks
+from agent_hooks.server.session import FindHooks, Opened
 from agent_hooks.server.sources import Sources
 from agent_hooks.server.stub import HELLO
 from agent_hooks.server.tasks import Tasks

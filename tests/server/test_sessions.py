@@ -26,7 +26,7 @@ from agent_hooks.bridges.base import Bridge
 from agent_hooks.bridges.base.happenings import Happening
 from agent_hooks.bridges.driver import BridgeUI, Bridging
 from agent_hooks.hooks.loader import load_hooks
-from agent_hooks.server.opened import Opened
+from agent_hooks.server.session import Opened
 from agent_hooks.server.sessions import Sessions
 from agent_hooks.server.sources import Sources
 from agent_hooks.server.tasks import Tasks

@@ -54,10 +54,6 @@ class Row:
     values; `roles`: the role of each option's value; `changes`, `assigns`, `operands`, `facts`: the rest of the row.
     """
 
-    __slots__ = (
-        *("assigns", "changes", "facts", "flags", "has", "long", "operands", "optional", "pairs", "roles", "short"),
-    )
-
     def __init__(self, text: str) -> None:
         self.short = self.optional = ""
         self.long: list[str] = []
