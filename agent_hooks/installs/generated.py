@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+from msgspec import Struct
+
 from agent_hooks.bridges.base import Bridge
 from agent_hooks.settings import agent_home
 
@@ -30,3 +33,30 @@ def plugin_path(bridge: Bridge, home: Path | None = None) -> Path:
 def heartbeat_path(bridge: Bridge, home: Path | None = None) -> Path:
     """Return the path of the file that a plugin writes when its agent loads it."""
     return stub_path(bridge, home).with_suffix(".loaded")
+
+
+class Heartbeat(Struct, frozen=True):
+    """The sign of life that a plugin writes when its agent loads it.
+
+    An agent that cannot load a plugin works without it, so that no call is judged.  A missing or an old sign shows that.
+
+    `version`: the version of agent_hooks that wrote the plugin.
+    `time`: seconds since the epoch.
+    `pid`: the agent's process.
+    `file`: the plugin's path.
+    `error`: the traceback, if the plugin could not connect itself with the agent.
+    """
+
+    version: str
+    time: float
+    pid: int
+    file: str
+    error: str | None = None
+
+
+def last_heartbeat(bridge: Bridge, home: Path | None = None) -> Heartbeat | None:
+    """Return the last sign of life of a bridge's plugin; `None` without one, or if it cannot be read."""
+    try:
+        return msgspec.json.decode(heartbeat_path(bridge, home).read_bytes(), type=Heartbeat)
+    except (OSError, msgspec.DecodeError):
+        return None

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+from agent_hooks.effects import effects_of
 from agent_hooks.look import diffs
-from agent_hooks.look.effects import effects_of_record
 from agent_hooks.look.hooks import is_gone
 from agent_hooks.records.joining import Exchange, Record
-from agent_hooks.records.lines import Result, Step
+from agent_hooks.records.lines import Decision, Result, Step
+
+# Paths and hosts of one kind that are named.
+_MOST = 50
 
 KINDS = {
     "transform": "transformer",
@@ -47,7 +50,7 @@ def _before(record: Record) -> Iterator[dict[str, Any]]:
             current = after
         if step.stage == "guards" and effects is None:
             # All guards see the same call, so its effects stand once.
-            effects = rung["effects"] = effects_of_record(decision, current)
+            effects = rung["effects"] = _effects_of(decision, current)
         yield rung
 
 
@@ -127,3 +130,31 @@ def questions(exchanges: list[Exchange]) -> list[dict[str, Any]]:
             }
         )
     return found
+
+
+def _effects_of(decision: Decision, input: Any) -> dict[str, Any] | None:
+    """Return the effects of a call by kind: `reads`, `writes`, `deletes`, `sends`, and `opaque` if there may be more.
+
+    Records hold no effects, so today's guards find them again from the input, with the links of today's disk.
+    `input`: the input as the guards saw it.  `None` without a directory, and for an input of which a part was cut off.
+    """
+    if not decision.cwd or decision.input_cut or not isinstance(input, dict):
+        return None
+    found = effects_of(decision.tool, input, cwd=decision.cwd)
+    root = decision.cwd.rstrip("/") + "/"
+
+    def named(access: str) -> list[str]:
+        return _first(each.path.removeprefix(root) for each in found.paths if each.access == access)
+
+    hosts = (each.host or "a host that is not known" for each in found.transfers if each.direction == "out")
+    return {
+        "reads": named("read"),
+        "writes": named("write"),
+        "deletes": named("delete"),
+        "sends": _first(hosts),
+        "opaque": bool(found.unknown),
+    }
+
+
+def _first(texts: Iterable[str]) -> list[str]:
+    return sorted(set(texts))[:_MOST]

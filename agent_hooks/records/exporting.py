@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from agent_hooks.errors import AgentHooksError, count, describe
-from agent_hooks.records.chaining import line_hash
 from agent_hooks.records.files import INDEX
 from agent_hooks.records.lines import Tombstone
 from agent_hooks.records.otlp import Joiner, head_log
 from agent_hooks.records.otlp_values import Log, Span, time_of
 from agent_hooks.records.reading import decode_line, name_of_session, raw_lines, read_index
 from agent_hooks.settings import OtlpSettings
+from agent_hooks.storage.digests import line_hash
 
 if TYPE_CHECKING:
     from agent_hooks.records.otlp_exporter import Exporter

@@ -17,10 +17,10 @@ from typing import Any
 import msgspec
 
 from agent_hooks.concurrency.numbers import high
-from agent_hooks.records.chaining import line_hash
 from agent_hooks.records.files import INDEX
 from agent_hooks.records.lines import VERSION, Head, Line, Note
 from agent_hooks.records.reading import decode_line, link_of, raw_lines, read_heads, tail
+from agent_hooks.storage.digests import line_hash
 from agent_hooks.storage.files import StorageError, refusing, write_atomically
 from agent_hooks.storage.locks import wait_for_lock
 

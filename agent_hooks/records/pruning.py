@@ -10,12 +10,12 @@ from math import inf
 from typing import Literal
 
 from agent_hooks.errors import AgentHooksError
-from agent_hooks.records.chaining import line_hash
 from agent_hooks.records.files import INDEX, files_of, record_files
 from agent_hooks.records.index import Index
 from agent_hooks.records.lines import Removed, Tombstone
 from agent_hooks.records.reading import decode_line, name_of_session, read_lines, tail
 from agent_hooks.records.writer import is_written
+from agent_hooks.storage.digests import line_hash
 from agent_hooks.storage.files import StorageError
 
 # Its time of change is the time of the last pruning.

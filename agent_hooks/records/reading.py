@@ -20,9 +20,9 @@ from typing import BinaryIO
 import msgspec
 from msgspec import Struct
 
-from agent_hooks.records.chaining import line_hash
 from agent_hooks.records.files import INDEX, parse_name, record_files
 from agent_hooks.records.lines import AnyLine, Head, Tombstone
+from agent_hooks.storage.digests import line_hash
 from agent_hooks.storage.files import StorageError, open_regular, refusing
 
 __all__ = [

@@ -21,11 +21,11 @@ from collections.abc import Callable, Iterable
 from msgspec import Struct, field
 
 from agent_hooks.errors import count
-from agent_hooks.records.chaining import line_hash
 from agent_hooks.records.files import INDEX, record_files
 from agent_hooks.records.lines import AnyLine, Head, Note, Tombstone
 from agent_hooks.records.reading import Damage, check_chain, decode_line, raw_lines, read_index, tail
 from agent_hooks.records.writer import is_written
+from agent_hooks.storage.digests import line_hash
 from agent_hooks.storage.files import StorageError
 
 _SHORT = 12

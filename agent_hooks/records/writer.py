@@ -29,11 +29,11 @@ import msgspec
 
 from agent_hooks.concurrency.numbers import high
 from agent_hooks.errors import AgentHooksError, os_reason
-from agent_hooks.records.chaining import line_hash
 from agent_hooks.records.files import file_name, files_of, make_directory
 from agent_hooks.records.index import Index
 from agent_hooks.records.lines import VERSION, Head, Line, Note
 from agent_hooks.records.reading import tail
+from agent_hooks.storage.digests import line_hash
 from agent_hooks.storage.files import StorageError
 from agent_hooks.storage.locks import try_lock
 from agent_hooks.values.wire import to_json

@@ -11,8 +11,7 @@ form, so it is not found.
 from __future__ import annotations
 
 from agent_hooks.redaction.environment import secret_values
-from agent_hooks.redaction.redacting import Redactor, redactor
+from agent_hooks.redaction.redacting import RedactedStream, Redactor, redactor
 from agent_hooks.redaction.rules import Secret
-from agent_hooks.redaction.streaming import RedactedStream
 
 __all__ = ["RedactedStream", "Redactor", "Secret", "redactor", "secret_values"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -26,7 +27,9 @@ from agent_hooks.values.tool import OnUpdate
 PATTERN_SECONDS = 1.0
 """Seconds that a pattern of the person's own may take on one text."""
 _CARRY = 64 * 1024
-"""Characters of an unfinished line that are kept between two progress updates."""
+"""Characters at the end of a long unfinished line that stay held back, because a secret may begin there."""
+_LONGEST = 1024 * 1024
+"""Characters of an unfinished line that a stream holds back."""
 # Characters of a text that is searched for each literal, and the number of such texts.  A search for signs is faster, but
 # to compile its patterns takes longer than all that a process for one event does.
 _SHORT = 2000
@@ -261,3 +264,30 @@ def _default() -> Redactor:
 def redactor(input: Any, output: Any) -> None:
     """Redact `output.result`: a ready-made interceptor for `tool.after`."""
     output.result, _ = _default().output(output.result)
+
+
+class RedactedStream:
+    """Takes the pieces of a text as bytes and returns the part that can be written, without secrets.
+
+    A line without its end is held back, and so is an unfinished private key.  Bytes that are no UTF-8 stay as they are.
+    """
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+        self._held = ""
+
+    def feed(self, data: bytes, *, final: bool = False) -> bytes:
+        """Return the bytes that can be written now; `final`: nothing follows, so nothing is held back."""
+        text = self._held + self._decoder.decode(data, final)
+        at = len(text) if final else self._redactor.unfinished(text)
+        if len(text) - at > _LONGEST:
+            at = self._place_in(text)
+        self._held = text[at:]
+        return self._redactor.redact(text[:at])[0].encode("utf-8", "surrogateescape")
+
+    def _place_in(self, text: str) -> int:
+        """Return an index near the end of a long text that no secret crosses."""
+        at = len(text) - _CARRY
+        _, secrets = self._redactor.redact(text)
+        return next((each.start for each in secrets if each.start < at < each.end), at)

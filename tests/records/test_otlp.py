@@ -29,11 +29,10 @@ from agent_hooks import (
     TurnStart,
 )
 from agent_hooks.records import Records, exporting, lines, live_export
-from agent_hooks.records.chaining import line_hash
 from agent_hooks.records.otlp_values import ALSO, PUBLIC, agent_span_id, call_span_id, trace_id
 from agent_hooks.records.reading import record_files
 from agent_hooks.settings import OtlpSettings
-from agent_hooks.storage.digests import sha256
+from agent_hooks.storage.digests import line_hash, sha256
 from agent_hooks.testing import StandInTool, call_tool
 from other_agent import CALL, OtherAgent
 from otlp_endpoint import Endpoint, body, otlp_endpoint, plain

@@ -12,8 +12,7 @@ from agent_hooks.cli.doctor.base import AgentCase, Diagnosis
 from agent_hooks.cli.screen.wording import short
 from agent_hooks.errors import SettingsError
 from agent_hooks.installs.edits import read_settings
-from agent_hooks.installs.generated import plugin_path
-from agent_hooks.installs.heartbeats import last_heartbeat
+from agent_hooks.installs.generated import last_heartbeat, plugin_path
 from agent_hooks.installs.places import Installation, entry_command, install_line, reading, same_command
 from agent_hooks.installs.trusts import trust_path, untrusted
 
