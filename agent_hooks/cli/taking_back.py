@@ -6,8 +6,7 @@ import anyio
 
 from agent_hooks import checkpoints
 from agent_hooks.checkpoints import CheckpointError, UndoPlan
-from agent_hooks.cli.screen.turns import nothing_to_undo, plan_lines, undo_question
-from agent_hooks.cli.screen.undone import report_undone
+from agent_hooks.cli.screen.turns import nothing_to_undo, plan_lines, report_undone, undo_question
 from agent_hooks.cli.screen.working import working
 from agent_hooks.cli.streams import can_show_question, echo, is_quiet, tell
 from agent_hooks.cli.trusting import confirm

@@ -14,8 +14,8 @@ import pytest
 from agent_hooks.bridges.base.installation import PROCESS
 from agent_hooks.bridges.claude_code import ClaudeCode
 from agent_hooks.bridges.gemini_cli import GeminiCli
-from agent_hooks.cli import attended as attending
-from agent_hooks.cli.attended import is_attended
+from agent_hooks.cli import opening as attending
+from agent_hooks.cli.opening import is_attended
 
 GEMINI = GeminiCli()
 

@@ -55,7 +55,7 @@ def test_a_silent_open_stdin_does_not_hang_the_run(command: Command, server: Mod
         "--model",
         "openai:m",
         "hello",
-        first="import agent_hooks.cli.piped as p; p.PATIENCE = 0.1",
+        first="import agent_hooks.cli.commands.run as p; p.PATIENCE = 0.1",
     )
     reading, writing = os.pipe()
     try:

@@ -16,8 +16,7 @@ from agent_hooks.cli.common import WholeHelpGroup
 from agent_hooks.cli.completing import checkpoint_names
 from agent_hooks.cli.lifetime import FAILED
 from agent_hooks.cli.options import cwd_option, json_option
-from agent_hooks.cli.screen.turns import not_saved, when
-from agent_hooks.cli.screen.undone import report_undone
+from agent_hooks.cli.screen.turns import not_saved, report_undone, when
 from agent_hooks.cli.screen.wording import console, plain_table
 from agent_hooks.cli.screen.working import working
 from agent_hooks.cli.streams import can_show_question, echo, echo_data, echo_json, is_quiet, tell

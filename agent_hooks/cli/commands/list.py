@@ -10,7 +10,6 @@ import click
 import msgspec
 
 from agent_hooks.cli import remembered
-from agent_hooks.cli.available import print_available
 from agent_hooks.cli.disabling import disabled_lines
 from agent_hooks.cli.lifetime import FAILED, OK
 from agent_hooks.cli.options import cwd_option, hook_option, json_option, without_option
@@ -23,6 +22,9 @@ from agent_hooks.cli.setup import Setup, paths_without, set_up
 from agent_hooks.cli.streams import ReservedStdout, echo, echo_json
 from agent_hooks.cli.trusting import asked
 from agent_hooks.dispatch.points import POINTS
+from agent_hooks.hooks.offered import OfferedHook, offered_hooks
+from agent_hooks.settings import agent_home, merge_settings
+from agent_hooks.trees import SourceTree
 from agent_hooks.trust.policy import Trust
 
 KEPT = "a session that runs keeps the former version of such a hook; without one, every tool call is blocked"
@@ -53,7 +55,7 @@ def command(
         _print_points(as_json=as_json)
         return
     if available:
-        print_available(as_json=as_json)
+        _print_available(as_json=as_json)
         return
     sources = asked(Trust(), cwd)
     with ReservedStdout(), working("loading hooks"):
@@ -142,3 +144,34 @@ def _print_points(*, as_json: bool) -> None:
         cells = (", ".join(cell) if isinstance(cell, list) else cell for cell in row.values())
         table.add_row(*("yes" if cell is True else "" if cell is False else str(cell) for cell in cells))
     console().print(table)
+
+
+def _print_available(*, as_json: bool) -> None:
+    """Print the hooks that packages offer; raises `SettingsError` when the person's settings cannot be read."""
+    settings = merge_settings([SourceTree(agent_home())])
+    offered = offered_hooks()
+    used = {each.entry: each.path in settings.hooks and each.path not in settings.disabled_hooks for each in offered}
+    if as_json:
+        echo_json(json.dumps({"available": [_row(each, used=used[each.entry]) for each in offered]}))
+        return
+    if not offered:
+        echo("no installed package offers hooks (entry-point group agent_hooks)")
+        return
+    table = plain_table("hook", "entry", "package", "state")
+    for each in offered:
+        state = "its module is missing" if each.path is None else "counts" if used[each.entry] else "not used"
+        table.add_row(each.name, each.entry, f"{each.package} {each.version}", state)
+    console().print(table)
+    if not all(used.values()):
+        echo(f"to use one, put its entry into hooks in {agent_home()}/settings.json")
+
+
+def _row(hook: OfferedHook, *, used: bool) -> dict[str, object]:
+    return {
+        "hook": hook.name,
+        "entry": hook.entry,
+        "package": hook.package,
+        "version": hook.version,
+        "path": hook.path,
+        "used": used,
+    }

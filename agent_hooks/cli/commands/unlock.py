@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import getpass
 import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Literal
 
 import click
 
 from agent_hooks.cli.lifetime import OK
+from agent_hooks.cli.noting import note, person_settings
 from agent_hooks.cli.options import cwd_option
 from agent_hooks.cli.proving import prove_user
 from agent_hooks.cli.reports.unlocking import sentence, summary
 from agent_hooks.cli.streams import echo, tell
 from agent_hooks.cli.trusting import demand_person
-from agent_hooks.cli.unlocking import record
+from agent_hooks.records.lines import HookFile, Unlock
+from agent_hooks.records.recorder import CallRecorder
+from agent_hooks.runner.runner import HookRunner
+from agent_hooks.trust.contents import Edit
 from agent_hooks.trust.place import find_place
 from agent_hooks.trust.unlock import begin, edits, end
 from agent_hooks.trust.unlocked import Unlocked, read_state, state_path
@@ -43,7 +51,7 @@ def command(ctx: click.Context, duration: str | None, own: bool, ends: bool, cwd
         seconds = _seconds(duration)
         prove_user("unlock")
         state = begin(find_place(cwd), seconds, own=own)
-        record(state, "begin")
+        _record(state, "begin")
         _show(state)
     elif former is not None and former.is_in_force() and not ends:
         _show(former)
@@ -66,9 +74,36 @@ def _show(state: Unlocked) -> None:
 def _show_end(former: Unlocked) -> None:
     changed = edits(former)
     end()
-    record(former, "end", changed)
+    _record(former, "end", changed)
     tell(f"locked again: {summary(changed)}")
     for each in changed:
         echo(harmless(each.diff))
     if changed:
         tell("to let the changed hooks of the project count: agent-hooks trust")
+
+
+def _record(state: Unlocked, event: Literal["begin", "end"], edits: Sequence[Edit] = ()) -> None:
+    """Write the begin or the end of an unlocking, unless the person's settings turn records off.
+
+    A line that cannot be written is told on stderr, and hinders nothing.
+    """
+
+    def write(runner: HookRunner, recorder: CallRecorder) -> None:
+        runner.record_edits(edits, state.directories)
+        fields = {
+            "event": event,
+            "until": datetime.fromtimestamp(state.until, UTC),
+            "user": _user(),
+            "edits": tuple(HookFile(path=each.path, sha256=each.after) for each in edits),
+        }
+        recorder.line(Unlock, fields)
+
+    note(state.project, person_settings(state.project), write)
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        # A user without a name.
+        return ""

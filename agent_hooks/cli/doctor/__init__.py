@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from agent_hooks.cli.doctor import alarms, entries, powers, remembered, server, sources, trial, trusted, unlocking
+from agent_hooks.cli.doctor import entries, lasting, powers, sources, trial, trusted
 from agent_hooks.cli.doctor.base import AgentCase, Case, Diagnosis
 
 CHECKS: tuple[Callable[[Case], Iterable[Diagnosis]], ...] = (
@@ -13,9 +13,9 @@ CHECKS: tuple[Callable[[Case], Iterable[Diagnosis]], ...] = (
     trusted.projects,
     sources.hooks,
     sources.guards,
-    unlocking.unlocked,
-    remembered.answers,
-    alarms.raised,
+    lasting.unlocked,
+    lasting.answers,
+    lasting.raised,
 )
 AGENT_CHECKS: tuple[Callable[[AgentCase], Iterable[Diagnosis]], ...] = (
     entries.agent_version,
@@ -34,7 +34,7 @@ AGENT_CHECKS: tuple[Callable[[AgentCase], Iterable[Diagnosis]], ...] = (
     trial.server_directory,
     trial.call,
     trial.variables,
-    server.running,
+    trial.running,
     trial.posts,
     powers.powers,
 )

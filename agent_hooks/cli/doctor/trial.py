@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import socket
 import subprocess
 import sys
 import time
@@ -19,6 +20,7 @@ from urllib.request import getproxies_environment, proxy_bypass
 import agent_hooks
 from agent_hooks.bridges.base.installation import LOOPBACK, Address, Installed
 from agent_hooks.bridges.base.verdicts import UNJUDGED, UNREADABLE
+from agent_hooks.cli.alone import last_words
 from agent_hooks.cli.doctor import base
 from agent_hooks.cli.doctor.base import AgentCase, Diagnosis, of_project, run_program
 from agent_hooks.cli.screen.wording import short
@@ -27,7 +29,7 @@ from agent_hooks.installs.generated import stub_path
 from agent_hooks.installs.git_ignore import how_to_ignore
 from agent_hooks.installs.places import PROGRAM, entry_command, install_line, same_command
 from agent_hooks.server import client
-from agent_hooks.server.control import refresh_ports
+from agent_hooks.server.control import place_of, refresh_ports
 from agent_hooks.storage.files import others_may_read
 
 # Our name in a package index.
@@ -220,3 +222,20 @@ def _post(case: AgentCase, entry: Installed, address: Address) -> int:
     with closing(HTTPConnection(LOOPBACK, address.port, timeout=base.PATIENCE)) as connection:
         connection.request("POST", urlsplit(entry.command[0]).path, json.dumps(payload), headers)
         return connection.getresponse().status
+
+
+def running(case: AgentCase) -> Iterator[Diagnosis]:
+    """Report a server that cannot start: then hooks keep no state, and each event takes as long as a whole process."""
+    ours = entry_command(case.bridge, "local")
+    commands = [entry.command for _, entry in case.entries if entry.event == case.facts.event]
+    # The command of a plugin does not end with the event's name.
+    tried = any(same_command(command if case.bridge.plugin else command[:-1], ours) for command in commands)
+    if not tried or not client.is_private(client.directory()):
+        # `trial.server_directory` reports a directory of another user.
+        return
+    try:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(f"{place_of(case.case.cwd)}.socket")
+    except OSError:
+        text = f"no resident server can be started, so hooks keep no state: {last_words(case.case.cwd)}"
+        yield case.problem(text, f"{PROGRAM} serve", in_project=True)

@@ -50,7 +50,7 @@ class Sharing:
         """Write the conversation, with all that is folded in it, into a new file.  Raises `SharingError`."""
         name = argument or f"conversation-{datetime.now():%Y-%m-%d-%H%M%S}.txt"
         path = os.path.join(self._cwd, os.path.expanduser(name))
-        text = uncoloured(self._screen.transcript.text())
+        text = uncoloured(self._screen.transcript())
         try:
             inside_tree(path, self._cwd)
             # It must not take the place of another file.

@@ -13,8 +13,7 @@ from msgspec.structs import replace
 from agent_hooks import checkpoints
 from agent_hooks.checkpoints import CheckpointError, Turn, Undone, UndoPlan
 from agent_hooks.cli.screen.prompt import PromptScreen
-from agent_hooks.cli.screen.turns import nothing_to_undo, plan_lines, undo_question
-from agent_hooks.cli.screen.undone import remarks_on, summary_of
+from agent_hooks.cli.screen.turns import nothing_to_undo, plan_lines, remarks_on, summary_of, undo_question
 from agent_hooks.errors import count
 from agent_hooks.ui.dialogs import Option
 from agent_hooks.ui.terminal import TerminalUI

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from agent_hooks.cli.lifetime import FAILED, INTERRUPTED, OK, leave_soon
 from agent_hooks.cli.modes.base import Start, until_signal
-from agent_hooks.cli.screen.output import JsonScreen, Screen
-from agent_hooks.cli.screen.quiet import QuietScreen
+from agent_hooks.cli.screen.output import JsonScreen, QuietScreen, Screen
 from agent_hooks.cli.streams import ReservedStdout, complain, is_quiet, watch_readers
 from agent_hooks.errors import ModelError, RunStoppedError
 from agent_hooks.host.models.puppet import Puppet, shown_beside

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Callable
 
 import anyio
 import click
@@ -19,18 +20,22 @@ from agent_hooks.cli.rpc.pipes import MAX_LINE, LineReader, RecordWriter, read_c
 from agent_hooks.cli.rpc.protocol import (
     Abort,
     HookErrorRecord,
+    MessageInjected,
+    MessageUpdate,
     Prompt,
     Request,
+    RunEnd,
+    RunStart,
     Shutdown,
     UnreadableLine,
     hook_error_record,
     parse,
 )
 from agent_hooks.cli.rpc.requests import AT_THE_END, RequestQueue
-from agent_hooks.cli.rpc.view import RpcView
 from agent_hooks.cli.streams import ReservedStdout, complain, watch_readers
 from agent_hooks.errors import AgentHooksError
 from agent_hooks.hooks.loaded import LoadError
+from agent_hooks.host.view import View
 from agent_hooks.ui.rpc import HookUiResponse, RpcUI
 
 # Seconds for runs to end after the end of stdin.
@@ -193,3 +198,35 @@ def _load_error_record(failure: LoadError) -> HookErrorRecord:
         outcome="blocked",
         line=failure.line or UNSET,
     )
+
+
+class RpcView(View):
+    """Sends a record for each run, message and piece of the model's words.
+
+    Events show thoughts and calls.  The output of a tool so far is not sent: hooks have not seen it yet, one that hides
+    secrets for example.
+    """
+
+    def __init__(self, send: Callable[[object], None], warn: Callable[[str], object]) -> None:
+        self._send = send
+        self._warn = warn
+
+    def run_started(self, text: str, source: str | None) -> None:
+        """Send `run_start`."""
+        self._send(RunStart(message=text, source=source or UNSET))
+
+    def run_ended(self, error: str | None, aborted: bool) -> None:
+        """Send `run_end`."""
+        self._send(RunEnd(aborted=aborted, error=error or UNSET))
+
+    def injected(self, text: str, source: str | None) -> None:
+        """Send `message_injected`."""
+        self._send(MessageInjected(message=text, source=source or UNSET))
+
+    def text(self, delta: str) -> None:
+        """Send `message_update`."""
+        self._send(MessageUpdate(delta=delta))
+
+    def warning(self, text: str) -> None:
+        """Send a notice."""
+        self._warn(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from abc import abstractmethod
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal
 
@@ -30,7 +31,6 @@ from agent_hooks.cli.screen.results import (
     shown_diff,
     thought_lines,
 )
-from agent_hooks.cli.screen.transcript import Transcript
 from agent_hooks.guards.base import at_prompt
 from agent_hooks.host.exchanges import summary_of
 from agent_hooks.pipeline.order import JudgedCall
@@ -49,6 +49,8 @@ from agent_hooks.values.content import (
 )
 
 STYLES = {"info": "cyan", "warning": "yellow", "error": "bold red", "answer": "magenta"}
+# The printed pieces that are kept: a day's work has some thousands.
+_MOST_PIECES = 10_000
 MARKS = {"info": "i", "warning": "!", "error": "!", "answer": "?"}
 
 
@@ -62,7 +64,8 @@ class Conversation(TurnPrinter):
         super().__init__()
         self._live = Live(self._running)
         self._answer = MarkdownBlocks()
-        self.transcript = Transcript()
+        # Every printed piece with whole texts in place of folded ones, for a pager, as functions that draw it.
+        self._transcript: deque[Callable[[], str]] = deque(maxlen=_MOST_PIECES)
         # Whether pieces are printed, and not in the transcript alone.
         self._seen = True
         # The kind of the last thing that was printed: a blank line is between the answer and everything else.
@@ -300,14 +303,18 @@ class Conversation(TurnPrinter):
         """Print renderables of rich above the prompt line; from any thread.  Text must be harmless already."""
         self._put(self._captured(*lines))
 
+    def transcript(self) -> str:
+        """Return the whole conversation as it was printed, with the escapes of its colours."""
+        return "".join(draw() for draw in list(self._transcript))
+
     def _put(self, text: str) -> None:
-        self.transcript.add(lambda: text)
+        self._transcript.append(lambda: text)
         if self._seen:
             self._write(text)
 
     def _unfold(self, lines: Callable[[Limits], Iterable[object]]) -> None:
         """Print lines as far as the limits of the conversation allow; the transcript has all of them."""
-        self.transcript.add(lambda: self._captured(*lines(WHOLE)))
+        self._transcript.append(lambda: self._captured(*lines(WHOLE)))
         if self._seen:
             self._write(self._captured(*lines(FOLDED)))
 

@@ -214,6 +214,30 @@ class JsonScreen(Screen):
         self._stdout.write(to_json(event).decode() + "\n")
 
 
+class QuietScreen(Screen):
+    """The screen of `-q`: prints the answer on stdout, and only warnings and errors on stderr."""
+
+    def tool_judged(self, call: ToolCallContent) -> None:
+        """Print nothing."""
+
+    @property
+    def one_reader(self) -> bool:
+        """`False`: the reasons of blocks are in the answer only."""
+        return False
+
+    def tool_runs(self, call: ToolCallContent, judged: JudgedCall) -> None:
+        """Print nothing."""
+
+    def tool_progress(self, call: ToolCallContent, partial: ToolOutput) -> None:
+        """Print nothing."""
+
+    def tool_ended(self, call: ToolCallContent, judged: JudgedCall, output: ToolOutput, seconds: float) -> None:
+        """Print nothing; the answer says which calls were blocked."""
+
+    def injected(self, text: str, source: str | None) -> None:
+        """Print nothing."""
+
+
 def outcome_line(
     call: Ended, seconds: float | None = None, *, short: bool = False, remedy: Callable[[str], str] = str
 ) -> Text:

@@ -347,7 +347,7 @@ class PromptScreen(Conversation):
 
     async def page(self) -> None:
         """Show the whole conversation in the person's pager."""
-        await self._lend(self._foreground.page(self.transcript.text()))
+        await self._lend(self._foreground.page(self.transcript()))
 
     async def edit(self) -> None:
         """Let the person write the prompt line in their editor."""

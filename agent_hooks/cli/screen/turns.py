@@ -1,11 +1,12 @@
-"""The turns of an agent, and a plan to take some back, as lines for a person."""
+"""The turns of an agent, a plan to take some back, and the report of an undo, as lines for a user."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from agent_hooks.checkpoints import Turn, UndoPlan, printable
+from agent_hooks.checkpoints import REDO, Turn, Undone, UndoPlan, printable
+from agent_hooks.cli.streams import echo, tell
 from agent_hooks.errors import count
 
 # The ignored paths that are named, and the files of one turn.
@@ -59,3 +60,30 @@ def undo_question(plan: UndoPlan) -> str:
 def nothing_to_undo(plan: UndoPlan) -> str:
     """Return the sentence about a plan that changes no file."""
     return "nothing to take back" if plan.left else "nothing to take back: the files are as they were before"
+
+
+def report_undone(done: Undone) -> bool:
+    """Print what an undo did, and return whether all of it could be done."""
+    tell(f"{summary_of(done)}; `{REDO}` brings that back")
+    for line in remarks_on(done):
+        echo(line, err=True)
+    return not done.failed
+
+
+def summary_of(done: Undone, which: str = "") -> str:
+    """Return what an undo did, in one line; `which`: the things that it took back, in the place of the turns."""
+    undo = len(done.turns) == 1 and done.turns[0].is_undo
+    did = "brought the changes of an undo back" if undo else f"took back {which or count(len(done.turns), 'turn')}"
+    failed = f", {count(len(done.failed), 'file')} failed" if done.failed else ""
+    files = f"{count(len(done.written), 'file')} written, {count(len(done.deleted), 'file')} deleted"
+    return f"{did}: {files}{failed}"
+
+
+def remarks_on(done: Undone) -> Iterator[str]:
+    """Yield a line for each later edit that is kept, and for each file that stays as it is."""
+    for kept in done.kept:
+        yield f"kept: {printable(kept.path)} was edited since; that edit is now {printable(kept.kept_as)}"
+    for left in done.left:
+        yield f"not taken back: {left}"
+    for one in done.failed:
+        yield f"failed: {one}"
