@@ -44,7 +44,6 @@ FAMILIES = {
             "commands",
             "config",
             "control",
-            "disguise",
             "lazy",
             "objects",
             "patches",
