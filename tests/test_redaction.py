@@ -36,7 +36,7 @@ from agent_hooks import (
 from agent_hooks.records.lines import Decision
 from agent_hooks.redaction import RedactedStream, Redactor, Secret, redacting, redactor, secret_values
 from agent_hooks.redaction.kinds import kinds
-from agent_hooks.redaction.searching import Search
+from agent_hooks.redaction.redacting import Search
 from agent_hooks.testing import RecordedEvents, ScriptedUI
 from agent_hooks.values.tool import OnUpdate
 from recording import Recorded, facts

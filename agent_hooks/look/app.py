@@ -18,9 +18,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent_hooks.look.access import Access
-from agent_hooks.look.files import INDEX, PageFile, page_files
+from agent_hooks.look.files import INDEX, SAFE_HEADERS, PageFile, page_files
 from agent_hooks.look.live import Live
-from agent_hooks.look.policy import SAFE_HEADERS
 from agent_hooks.look.viewing import Viewing
 
 MOST_ROWS = 500

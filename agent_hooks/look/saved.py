@@ -21,9 +21,8 @@ from typing import Any
 from msgspec import Struct
 
 from agent_hooks.errors import AgentHooksError
-from agent_hooks.look.files import ENTRY, STYLE, text_of
+from agent_hooks.look.files import ENTRY, STYLE, saved_policy, text_of
 from agent_hooks.look.index.columns import GONE
-from agent_hooks.look.policy import saved_policy
 from agent_hooks.look.viewing import Viewing
 
 MOST_CARDS = 10_000

@@ -12,25 +12,45 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
-from agent_hooks.errors import SettingsError
+from agent_hooks.errors import SettingsError, count
 from agent_hooks.look.cards import CardMaker
-from agent_hooks.look.hooks import hook_figures
-from agent_hooks.look.index import Changes, Columns, Index
-from agent_hooks.look.left_out import left_out
-from agent_hooks.look.summary import Sums
+from agent_hooks.look.hooks import hook_figures, is_gone
+from agent_hooks.look.index import Changes, Index
+from agent_hooks.look.index.columns import (
+    ASKED,
+    BLOCK,
+    CHANGED_FILES,
+    CHUNK,
+    FAILED,
+    GONE,
+    REDACTED,
+    REWRITTEN,
+    Columns,
+)
+from agent_hooks.look.index.files import Source
+from agent_hooks.look.index.lines import DATABASE
 from agent_hooks.settings import agent_home, merge_settings, user_home
 from agent_hooks.trees import SourceTree
 
 if TYPE_CHECKING:
     from agent_hooks.redaction import Redactor
 
+
 DAYS = 30
 """The days that the numbers of the summary are about."""
 _DAY = 86_400_000.0  # milliseconds
+
+
+# Entries of one kind; the rest is counted.
+_MOST = 20
+_FLAGS = {"asked": ASKED, "failed": FAILED, "rewritten": REWRITTEN, "redacted": REDACTED, "files": CHANGED_FILES}
+# Milliseconds after which the numbers are counted again even without a change, as the days go on.
+_FRESH = 60_000.0
 
 
 class View:
@@ -153,3 +173,87 @@ def _lane(number: int, lane: Any) -> dict[str, Any]:
         "last": lane.last,
         "calls": lane.calls,
     }
+
+
+class Sums:
+    """The numbers, which are counted again only after a change."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, int] = {}
+        self._version = -1
+        self._since = 0.0
+
+    def of(self, columns: Columns, since: float, version: int) -> dict[str, int]:
+        """Return the numbers of the calls since a time in milliseconds."""
+        if version != self._version or since - self._since > _FRESH:
+            self._known = _counted(columns, since)
+            self._version, self._since = version, since
+        return self._known
+
+
+def _counted(columns: Columns, since: float) -> dict[str, int]:
+    verdicts, flags = Counter[int](), Counter[int]()
+    for begin in range(0, len(columns), CHUNK):
+        part = slice(begin, begin + CHUNK)
+        times, kinds, bits = columns.time[part], columns.verdict[part].tobytes(), columns.flags[part].tobytes()
+        if min(times) < since or GONE in kinds:
+            chosen = [at for at, time in enumerate(times) if time >= since and kinds[at] != GONE]
+            kinds, bits = bytes(kinds[at] for at in chosen), bytes(bits[at] for at in chosen)
+        _count(kinds, verdicts)
+        _count(bits, flags)
+    with_flag = {name: sum(number for bits, number in flags.items() if bits & bit) for name, bit in _FLAGS.items()}
+    return {"calls": sum(verdicts.values()), "stopped": verdicts[BLOCK], **with_flag}
+
+
+def _count(data: bytes, counts: Counter[int]) -> None:
+    for value in _values(data):
+        counts[value] += data.count(value)
+
+
+def _values(data: bytes) -> Iterable[int]:
+    return set(data)
+
+
+def left_out(index: Index) -> list[dict[str, str]]:
+    """Return the entries, each with `what`, `why` and `place`."""
+    entries = [*_about_index(index), *_about_files(index), *_about_hooks(index)]
+    shown = entries[:_MOST]
+    if len(entries) > _MOST:
+        more = f"{len(entries) - _MOST} more"
+        shown.append({"what": more, "why": "only the first are named", "place": ""})
+    return shown
+
+
+def _about_index(index: Index) -> Iterator[dict[str, str]]:
+    if index.problem:
+        yield {"what": "the index is not kept", "why": index.problem, "place": ""}
+
+
+def _about_files(index: Index) -> Iterator[dict[str, str]]:
+    for source in list(index.sources.by_path.values()):
+        for what, why in _of_file(source):
+            yield {"what": what, "why": why, "place": source.path}
+
+
+def _of_file(source: Source) -> Iterator[tuple[str, str]]:
+    if source.problem:
+        yield "the rest of the file", source.problem
+    elif source.kind != DATABASE and source.size > source.offset:
+        yield f"the last {count(source.size - source.offset, 'byte')}", "the file ends in a part of a line"
+    if source.bad:
+        yield count(source.bad, "line"), "cannot be read"
+    if source.newer:
+        why = "a newer version of agent_hooks wrote them; update agent_hooks to see them"
+        yield count(source.newer, "line"), why
+    if source.ahead:
+        why = "their time lies in the future, so they stand at the time at which their file was last written"
+        yield f"the time of {count(source.ahead, 'line')}", why
+
+
+def _about_hooks(index: Index) -> Iterator[dict[str, str]]:
+    for (path,) in index.ask("SELECT DISTINCT path FROM figures WHERE path != ''"):
+        if is_gone(path):
+            why = (
+                "the file is not there any more, so its code cannot be looked at; its answers are as they were recorded"
+            )
+            yield {"what": "the code of a hook", "why": why, "place": path}

@@ -8,19 +8,19 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from agent_hooks.errors import describe, os_reason
 from agent_hooks.look.index.alone import Alone
-from agent_hooks.look.index.book import Book
+from agent_hooks.look.index.book import Book, searchable
 from agent_hooks.look.index.columns import BY_ORDER, FROM_TRANSCRIPT
 from agent_hooks.look.index.files import Found, Source, Sources, is_same, mark_of
 from agent_hooks.look.index.lines import DATABASE, recorded_call, transcript_line
 from agent_hooks.look.index.record_files import KIND, RecordFiles
 from agent_hooks.look.index.records import RecordsReader, number_of
-from agent_hooks.look.index.searching import search
 from agent_hooks.look.index.sessions import SessionsReader, found_sessions
 from agent_hooks.look.index.store import Store, no_place
 from agent_hooks.records.files import records_directory
@@ -31,6 +31,7 @@ from agent_hooks.transcripts.base import TranscriptError
 
 if TYPE_CHECKING:
     from agent_hooks.redaction import Redactor
+
 
 DIRECTORY = "look"
 """The directory of the index below the agent home."""
@@ -294,3 +295,48 @@ class Index:
 
 def _is_over(until: float | None, clock: Callable[[], float] = time.monotonic) -> bool:
     return until is not None and clock() >= until
+
+
+_GROUP = 3
+# Rows whose texts are looked at in one question, and at most.
+_STEP = 200
+_MOST = 20_000
+_TEXTS = "SELECT row, command, more FROM calls WHERE row IN (SELECT value FROM json_each(?))"
+# Bytes of a search that count.
+_LONGEST = 400
+
+
+def search(connection: sqlite3.Connection, text: str, limit: int) -> list[int]:
+    """Return the rows whose command, tool, reason or hook holds all words of `text`, the newest row first."""
+    words = list(dict.fromkeys(text.lower()[:_LONGEST].split()))
+    query = _query(words)
+    if not words or limit <= 0:
+        return []
+    if not query:
+        rows = connection.execute("SELECT row FROM calls ORDER BY row DESC")
+    else:
+        rows = connection.execute("SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC", (query,))
+    found: list[int] = []
+    looked = 0
+    while looked < _MOST and len(found) < limit and (part := [row for (row,) in islice(rows, _STEP)]):
+        looked += len(part)
+        texts = connection.execute(_TEXTS, (json.dumps(part),))
+        known = {row: searchable(command, more) for row, command, more in texts}
+        found += [row for row in part if all(word in known.get(row, "") for word in words)]
+    return found[:limit]
+
+
+def _query(words: list[str]) -> str:
+    """Return the question for the groups of letters; words of one letter have none."""
+    parts: dict[str, None] = {}
+    for word in words:
+        if len(word) == _GROUP - 1:
+            # Alone, or at the beginning or the end of a word.
+            parts[f"({_quoted(f' {word}')} OR {_quoted(f'{word} ')})"] = None
+        for at in range(len(word) - _GROUP + 1):
+            parts[_quoted(word[at : at + _GROUP])] = None
+    return " AND ".join(parts)
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
