@@ -11,9 +11,9 @@ import anyio
 import click
 
 from agent_hooks.bridges import BRIDGES, open_bridge
-from agent_hooks.cli.alarms import clear_alarms
 from agent_hooks.cli.doctor import AGENT_CHECKS, CHECKS
 from agent_hooks.cli.doctor.base import AgentCase, Case, Diagnosis
+from agent_hooks.cli.doctor.lasting import clear_alarms
 from agent_hooks.cli.lifetime import FAILED, OK
 from agent_hooks.cli.options import ALL, cwd_option, json_option
 from agent_hooks.cli.screen.wording import console
@@ -22,8 +22,7 @@ from agent_hooks.cli.setup import set_up
 from agent_hooks.cli.streams import ReservedStdout, echo, echo_json
 from agent_hooks.cli.trusting import asked as asked_about
 from agent_hooks.errors import SettingsError, describe
-from agent_hooks.installs.places import installations
-from agent_hooks.installs.presence import presence
+from agent_hooks.installs.places import installations, presence
 from agent_hooks.trust.manifest import TrustError
 from agent_hooks.trust.policy import Trust
 from agent_hooks.ui.harmless import harmless

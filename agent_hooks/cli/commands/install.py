@@ -17,7 +17,7 @@ from agent_hooks.cli.screen.working import working
 from agent_hooks.cli.setup import set_up
 from agent_hooks.cli.streams import ReservedStdout, complain, tell
 from agent_hooks.errors import AgentHooksError, SettingsError
-from agent_hooks.installs.presence import presence
+from agent_hooks.installs.places import presence
 from agent_hooks.trust.policy import Trust
 
 

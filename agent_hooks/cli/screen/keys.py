@@ -13,7 +13,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
 from agent_hooks.cli.screen.completion import COMMAND_NAME
-from agent_hooks.cli.screen.pastes import Pastes
+from agent_hooks.cli.screen.line import Pastes
 
 SECOND_ESC = 0.8
 """Seconds in which a second Esc goes back in the conversation."""

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from time import monotonic
 
 from prompt_toolkit.data_structures import Size
 
 from agent_hooks.cli.screen.bar import elapsed
 from agent_hooks.cli.screen.results import last_lines
-from agent_hooks.cli.screen.status import LIVE_LINES, live_lines, spinning_line
-from agent_hooks.ui.fitting import Line
+from agent_hooks.ui.fitting import Line, cut
+from agent_hooks.ui.harmless import harmless
+
+SPINNER = "|/-\\"
+LIVE_LINES = 5
+"""The lines of the output of a running call that are shown."""
+# In fewer columns, the hint on keys is left out.
+_NARROW = 40
 
 
 class Live:
@@ -93,3 +99,23 @@ class Live:
         # The other calls stand above their output.
         silent = [status for call_id, status in self._running.items() if call_id not in self._printed]
         return spinning_line("; ".join(silent) or self._doing or "", self._spins, hints, columns)
+
+
+def spinning_line(status: str, turn: int, hints: Sequence[str], columns: int) -> Line:
+    """Return the status behind a spinner, and the hints: how long it goes on, and the key that ends it."""
+    shown = hints if columns >= _NARROW else hints[:-1]
+    hint = "".join(f" · {each}" for each in shown)
+    spinner = SPINNER[turn % len(SPINNER)]
+    return "class:hint", cut(f"{spinner} {harmless(status)}", max(columns - len(hint), 3)) + hint
+
+
+def live_lines(call: str, printed: Sequence[str], columns: int) -> list[Line]:
+    """Return a running call, and below it the last lines that it has printed."""
+    lines = [f"• {harmless(call)}", *(f"  {harmless(line)}" for line in printed)]
+    return [("class:hint" if at else "class:title", cut(line, columns)) for at, line in enumerate(lines)]
+
+
+def waiting_lines(label: str, messages: Sequence[str], notes: Iterable[str], columns: int) -> list[Line]:
+    """Return the last two messages that wait, each with a label, and notes below them."""
+    shown = [*(f"{label}: {' '.join(text.split())}" for text in messages[-2:]), *notes]
+    return [("class:hint", cut(harmless(text), columns)) for text in shown]

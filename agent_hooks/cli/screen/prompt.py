@@ -48,9 +48,9 @@ from agent_hooks.cli.screen.conversation import Conversation
 from agent_hooks.cli.screen.foreground import Foreground
 from agent_hooks.cli.screen.keys import prompt_keys
 from agent_hooks.cli.screen.line import PromptHistory
+from agent_hooks.cli.screen.live import waiting_lines
 from agent_hooks.cli.screen.resizing import ResizedApplication
 from agent_hooks.cli.screen.results import own_command
-from agent_hooks.cli.screen.status import waiting_lines
 from agent_hooks.cli.screen.words import BetweenWords
 from agent_hooks.errors import AgentHooksError
 from agent_hooks.ui.dialogs import Dialog
