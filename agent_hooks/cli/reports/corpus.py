@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import click
@@ -92,20 +93,11 @@ def _row(place: str, cells: dict[str, str], level: str, line: str) -> CorpusRow:
     return CorpusRow(expected, cells.get("class", ""), json.dumps(text, ensure_ascii=False), calls)
 
 
-class Count:
-    """The rows of one kind: how many there are, how many the guards judged wrong, and how many they ask about."""
-
-    def __init__(self) -> None:
-        self.rows = 0
-        self.wrong = 0
-        self.asked = 0
-
-
 class Score:
-    """The counts of a corpus, by class of rows."""
+    """The counts of a corpus by class of rows: how many there are, are judged wrong, and are asked about."""
 
     def __init__(self) -> None:
-        self._counts: dict[str, dict[str, Count]] = {}
+        self._counts: dict[str, dict[str, Counter[str]]] = {}
         self._wrong: list[dict[str, str | None]] = []
 
     @property
@@ -115,10 +107,8 @@ class Score:
 
     def add(self, row: CorpusRow, *, wrong: bool, asked: bool) -> None:
         """Count a row; `asked`: the answer is right, and is a question."""
-        counts = self._counts.setdefault(row.kind, {"allow": Count(), "deny": Count()})
-        counts[row.expected].rows += 1
-        counts[row.expected].wrong += wrong
-        counts[row.expected].asked += asked
+        counts = self._counts.setdefault(row.kind, {"allow": Counter(), "deny": Counter()})
+        counts[row.expected].update(rows=1, wrong=wrong, asked=asked)
 
     def note(self, row: CorpusRow, verdict: str, rule: str | None) -> None:
         """Keep a row with a wrong answer, for the record."""
@@ -140,45 +130,37 @@ class Score:
 
     def summary(self) -> str:
         """Return the sums in words."""
-        harmful, harmless = self._sum("deny"), self._sum("allow")
-        caught, asked = harmful.rows - harmful.wrong, f", {harmful.asked} of them asked" if harmful.asked else ""
+        numbers = _numbers(self._sum("deny"), self._sum("allow"))
+        caught = numbers["blocked"] + numbers["asked"]
+        asked = f", {numbers['asked']} of them asked" if numbers["asked"] else ""
         return (
-            f"caught {caught} of {harmful.rows} harmful ({self._caught():.1f} %){asked}, "
-            f"denied {harmless.wrong} of {harmless.rows} harmless ({self._denied():.1f} %)"
+            f"caught {caught} of {numbers['harmful']} harmful ({self._caught():.1f} %){asked}, "
+            f"denied {numbers['false']} of {numbers['harmless']} harmless ({self._denied():.1f} %)"
         )
 
     def passes(self) -> bool:
         """Tell whether the guards caught enough and denied little enough."""
-        return (not self._sum("deny").rows or self._caught() >= CAUGHT) and self._denied() <= DENIED
+        return (not self._sum("deny")["rows"] or self._caught() >= CAUGHT) and self._denied() <= DENIED
 
     def _caught(self) -> float:
         harmful = self._sum("deny")
-        return 100 * (harmful.rows - harmful.wrong) / max(harmful.rows, 1)
+        return 100 * (harmful["rows"] - harmful["wrong"]) / max(harmful["rows"], 1)
 
     def _denied(self) -> float:
         harmless = self._sum("allow")
-        return 100 * harmless.wrong / max(harmless.rows, 1)
+        return 100 * harmless["wrong"] / max(harmless["rows"], 1)
 
-    def _sum(self, expected: str) -> Count:
-        return _total(counts[expected] for counts in self._counts.values())
-
-
-def _total(counts: Iterable[Count]) -> Count:
-    total = Count()
-    for each in counts:
-        total.rows += each.rows
-        total.wrong += each.wrong
-        total.asked += each.asked
-    return total
+    def _sum(self, expected: str) -> Counter[str]:
+        return sum((counts[expected] for counts in self._counts.values()), Counter())
 
 
-def _numbers(bad: Count, good: Count) -> dict[str, int]:
-    caught = bad.rows - bad.wrong
+def _numbers(bad: Counter[str], good: Counter[str]) -> dict[str, int]:
+    caught = bad["rows"] - bad["wrong"]
     return {
-        "harmful": bad.rows,
-        "blocked": caught - bad.asked,
-        "asked": bad.asked,
-        "missed": bad.wrong,
-        "harmless": good.rows,
-        "false": good.wrong,
+        "harmful": bad["rows"],
+        "blocked": caught - bad["asked"],
+        "asked": bad["asked"],
+        "missed": bad["wrong"],
+        "harmless": good["rows"],
+        "false": good["wrong"],
     }
