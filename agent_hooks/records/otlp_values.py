@@ -35,6 +35,10 @@ PUBLIC = frozenset((
 ALSO = {"note": {"reason"}, "tombstone": {"files"}}
 # Only in the log itself; the other keys of a line are attributes of its span or event.
 _CHAIN = {"v", "prev", "n", "time", "clock", "kind", "steps", "pid"}
+_CONSTANT = (
+    *("session", "agent", "client", "client_version", "client_session", "version", "mode", "transcript", "cwd"),
+    *("project", "trust", "trusted_set", "settings"),
+)
 _START = datetime.fromtimestamp(0, UTC)
 Attributes = dict[str, Any]
 
@@ -95,21 +99,7 @@ def _number(*parts: str, digits: int = 16) -> int:
 
 def constant(line: AnyLine) -> Attributes:
     """Return the facts about the agent and its trust, which most lines of a session share."""
-    return {
-        "session": line.session,
-        "agent": line.agent,
-        "client": line.client,
-        "client_version": line.client_version,
-        "client_session": line.client_session,
-        "version": line.version,
-        "mode": line.mode,
-        "transcript": line.transcript,
-        "cwd": line.cwd,
-        "project": line.project,
-        "trust": line.trust,
-        "trusted_set": line.trusted_set,
-        "settings": line.settings,
-    }
+    return {name: getattr(line, name) for name in _CONSTANT}
 
 
 def gen_ai(line: AnyLine) -> Attributes:
