@@ -50,15 +50,12 @@ C = TypeVar("C", JudgedCall, ToolRun)
 Wanted = Callable[[Engine, str], bool]
 
 
-class Step:
+class Step(Struct, frozen=True):
     """One step: its name, the function from call to call, plain or async, and whether it has an audience for a tool."""
 
-    __slots__ = ("name", "take", "wanted")
-
-    def __init__(self, name: str, take: Callable[[Any], Any], wanted: Wanted) -> None:
-        self.name = name
-        self.take = take
-        self.wanted = wanted
+    name: str
+    take: Callable[[Any], Any]
+    wanted: Wanted
 
 
 # ---- the audience of a step ------------------------------------------------------------------------------------------

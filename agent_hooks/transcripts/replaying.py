@@ -99,18 +99,17 @@ _Identity = tuple[object, str]
 """The key of a call, and its tool and input in short: agents that use an id twice may use the key twice."""
 
 
-class _File:
+class _File(Struct, eq=False):
     """The calls of one file."""
 
-    def __init__(self, transcript: Transcript) -> None:
-        self.transcript = transcript
-        self.gates: Gates | None = None
-        # The calls that may have a fuller copy, in order.
-        self.unjudged: list[tuple[int, RecordedCall]] = []
-        # The answers whose calls have no end yet, by the call's id.
-        self.waiting: dict[str, Answered] = {}
-        # The call that was judged last, by its id.
-        self.identities: dict[str, _Identity] = {}
+    transcript: Transcript
+    gates: Gates | None = None
+    # The calls that may have a fuller copy, in order.
+    unjudged: list[tuple[int, RecordedCall]] = []
+    # The answers whose calls have no end yet, by the call's id.
+    waiting: dict[str, Answered] = {}
+    # The call that was judged last, by its id.
+    identities: dict[str, _Identity] = {}
 
     def number_until(self, call_id: str) -> int:
         """Return the number of calls that are not judged, up to the last one with an id."""

@@ -5,12 +5,14 @@ A row of the table tells how to find the carried command behind the program's ow
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.shell.options import ParsedOptions
 from agent_hooks.guards.shell.words import Word, marked
 
 
-class Prefix:
+class Prefix(Struct, frozen=True):
     """How to find the command that a program carries.
 
     `short`: letters of short options with a value; `long`: long options with a value as the next word; `leading`: the
@@ -18,16 +20,11 @@ class Prefix:
     options with which the program runs nothing.
     """
 
-    __slots__ = ("assigns", "leading", "long", "query", "short")
-
-    def __init__(
-        self, short: str = "", long: tuple[str, ...] = (), leading: int = 0, *, assigns: bool = False, query: str = ""
-    ) -> None:
-        self.short = short
-        self.long = long
-        self.leading = leading
-        self.assigns = assigns
-        self.query = query
+    short: str = ""
+    long: tuple[str, ...] = ()
+    leading: int = 0
+    assigns: bool = False
+    query: str = ""
 
 
 _PLAIN = Prefix()

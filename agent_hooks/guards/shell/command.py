@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Literal
 
+from msgspec import Struct
+
 from agent_hooks.guards.base import Level
 from agent_hooks.guards.recorder import shown
 from agent_hooks.guards.sensitive import UNKNOWN
@@ -16,7 +18,7 @@ from agent_hooks.guards.shell.words import EMPTY, TYPED, Text, Word
 from agent_hooks.values.effects import Access, Discard, Install, Kill, Privilege, Transfer
 
 
-class Command:
+class Command(Struct, eq=False):
     """One command that would run.
 
     `name`: the plain name of the program; `argv`: all words; `shell`: the state of the shell that runs it; `stdin`: the
@@ -25,25 +27,15 @@ class Command:
     programs has told all files that the words name, and they have been judged.
     """
 
-    __slots__ = ("argv", "environment", "interpreter", "name", "output", "recorded", "shell", "stdin", "told")
-
-    def __init__(
-        self,
-        interpreter: Inspector,
-        name: str,
-        argv: list[Word],
-        shell: Shell,
-        stdin: Text,
-        environment: dict[str, Word],
-    ) -> None:
-        self.interpreter = interpreter
-        self.name = name
-        self.argv = argv
-        self.shell = shell
-        self.stdin = stdin
-        self.environment = environment
-        self.output: Text | None = None
-        self.recorded = self.told = False
+    interpreter: Inspector
+    name: str
+    argv: list[Word]
+    shell: Shell
+    stdin: Text
+    environment: dict[str, Word]
+    output: Text | None = None
+    recorded: bool = False
+    told: bool = False
 
     def __str__(self) -> str:
         """Return the command as one line."""
@@ -162,7 +154,7 @@ def rules_of(programs: str, *rules: Rule) -> dict[str, tuple[Rule, ...]]:
     return dict.fromkeys(programs.split(), rules)
 
 
-class Book:
+class Book(Struct, eq=False, kw_only=True, dict=True):
     """All rules and builtins, by the program's name.
 
     `rules`: judge a program; `builtins`: change the shell, and return the text that is printed; `carriers`: rules for
@@ -175,33 +167,18 @@ class Book:
     `net` judges each program at last by all its texts, and `evaluated` a text that the shell may evaluate later.
     """
 
-    def __init__(
-        self,
-        rules: Mapping[str, tuple[Rule, ...]],
-        builtins: Mapping[str, Callable[[Command], Text]],
-        carriers: Mapping[str, Rule],
-        interpreter: Rule,
-        every: Rule,
-        consoles: Rule,
-        effects: Callable[[Command], bool],
-        files: Rule,
-        followers: Mapping[str, tuple[Rule, ...]],
-        script: Callable[[Inspector, str], None],
-        net: Rule,
-        evaluated: Callable[[Inspector, str, Shell], None],
-    ) -> None:
-        self.followers = followers
-        self.every = every
-        self.effects = effects
-        self.files = files
-        self.consoles = consoles
-        self.script = script
-        self.net = net
-        self.evaluated = evaluated
-        self.rules = rules
-        self.builtins = builtins
-        self.carriers = carriers
-        self.interpreter = interpreter
+    rules: Mapping[str, tuple[Rule, ...]]
+    builtins: Mapping[str, Callable[[Command], Text]]
+    carriers: Mapping[str, Rule]
+    interpreter: Rule
+    every: Rule
+    consoles: Rule
+    effects: Callable[[Command], bool]
+    files: Rule
+    followers: Mapping[str, tuple[Rule, ...]]
+    script: Callable[[Inspector, str], None]
+    net: Rule
+    evaluated: Callable[[Inspector, str, Shell], None]
 
     @cached_property
     def globbed(self) -> list[str]:

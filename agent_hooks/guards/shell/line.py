@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from msgspec import Struct
+
 from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.sensitive import UNKNOWN
 from agent_hooks.guards.shell.names import SHELLS, plain_name
@@ -18,22 +20,19 @@ _PLAIN = lazy_pattern(r"[\w@%+:,./-][\w@%+=:,./-]*", re.ASCII)
 _DEAF = frozenset({"git", "rm", "chmod", "chown", "find", "rsync", "docker"})
 
 
-class Line:
+class Line(Struct, eq=False):
     """One program as it would run: its assignments, words and redirections, its directory, and the text that it reads.
 
     `exports`: the assignments before it on the command line that it may see in its environment.
     """
 
-    __slots__ = ("assigns", "cwd", "exports", "redirects", "stdin", "words")
-
-    def __init__(self, cwd: str, stdin: Text = EMPTY, words: Sequence[Word] = ()) -> None:
-        self.cwd = cwd
-        self.stdin = stdin
-        self.words = words
-        self.assigns: Mapping[str, Word] = {}
-        self.exports: Mapping[str, Word] = {}
-        # Each with its operator, in the order of the script.
-        self.redirects: list[tuple[str, Word]] = []
+    cwd: str
+    stdin: Text = EMPTY
+    words: Sequence[Word] = ()
+    assigns: Mapping[str, Word] = {}
+    exports: Mapping[str, Word] = {}
+    # Each with its operator, in the order of the script.
+    redirects: list[tuple[str, Word]] = []
 
     def text(self, project: str) -> str:
         """Return the program as one line, with `UNKNOWN` where a part of it is not known before it runs.

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from msgspec import Struct
+
 from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.shell.script import Function, Loop, Node, Pipe, Redirect, Sequence, Simple, Unreadable
 
@@ -309,14 +311,11 @@ class Scanner:
         simple.redirects.append(redirect(match[1], self._text[start : self._at], self._bodies))
 
 
-class Body:
+class Body(Struct, eq=False, frozen=True):
     """The text of a here-document; `quoted`: its delimiter is quoted, so nothing in the text is expanded."""
 
-    __slots__ = ("quoted", "text")
-
-    def __init__(self, text: str, *, quoted: bool) -> None:
-        self.text = text
-        self.quoted = quoted
+    text: str
+    quoted: bool
 
 
 def redirect(operator: str, target: str, bodies: list[Body]) -> Redirect:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Union
 
+from msgspec import Struct
+
 MAX_LENGTH = 128 * 1024
 """Characters of one command; a longer command counts as undecidable."""
 MAX_CODE = 32 * 1024
@@ -19,94 +21,70 @@ class Unreadable(Exception):  # noqa: N818  # the guard turns it into a finding
     """The text is no shell script, or it is nested too deeply or too long to be judged."""
 
 
-class Redirect:
+class Redirect(Struct, eq=False):
     """`2> file`, `<< END` and the like.
 
     `body`: the text of a here-document or here-string; `quoted`: no substitution takes place in it.
     """
 
-    __slots__ = ("body", "operator", "quoted", "target")
-
-    def __init__(self, operator: str, target: str, body: str | None = None, *, quoted: bool = False) -> None:
-        self.operator = operator
-        self.target = target
-        self.body = body
-        self.quoted = quoted
+    operator: str
+    target: str
+    body: str | None = None
+    quoted: bool = False
 
 
-class Simple:
+class Simple(Struct, eq=False):
     """A simple command.
 
     `assigns`: names, with a `+` behind them for appending, and values; arrays keep their parentheses; `background`:
     `… &`.
     """
 
-    __slots__ = ("assigns", "background", "redirects", "words")
-
-    def __init__(self) -> None:
-        self.assigns: list[tuple[str, str]] = []
-        self.words: list[str] = []
-        self.redirects: list[Redirect] = []
-        self.background = False
+    assigns: list[tuple[str, str]] = []
+    words: list[str] = []
+    redirects: list[Redirect] = []
+    background: bool = False
 
 
-class Sequence:
+class Sequence(Struct, eq=False):
     """Nodes that run one after another, separated by `;`, `&&`, `||`, a newline or `then`."""
 
-    __slots__ = ("nodes",)
-
-    def __init__(self, nodes: list[Node]) -> None:
-        self.nodes = nodes
+    nodes: list[Node]
 
 
-class Pipe:
+class Pipe(Struct, eq=False):
     """`a | b | c`."""
 
-    __slots__ = ("nodes",)
-
-    def __init__(self, nodes: list[Node]) -> None:
-        self.nodes = nodes
+    nodes: list[Node]
 
 
-class Group:
+class Group(Struct, eq=False):
     """A loop, a condition, `{ … }` or `( … )` with its redirections; a `subshell` has variables of its own."""
 
-    __slots__ = ("node", "redirects", "subshell")
-
-    def __init__(self, node: Node, redirects: list[Redirect], *, subshell: bool = False) -> None:
-        self.node = node
-        self.redirects = redirects
-        self.subshell = subshell
+    node: Node
+    redirects: list[Redirect]
+    subshell: bool = False
 
 
-class Function:
+class Function(Struct, eq=False):
     """`name() { … }`."""
 
-    __slots__ = ("body", "name")
-
-    def __init__(self, name: str, body: Node) -> None:
-        self.name = name
-        self.body = body
+    name: str
+    body: Node
 
 
-class Loop:
+class Loop(Struct, eq=False):
     """`for name in words; do …`."""
 
-    __slots__ = ("body", "name", "words")
-
-    def __init__(self, name: str, words: list[str], body: Node) -> None:
-        self.name = name
-        self.words = words
-        self.body = body
+    name: str
+    words: list[str]
+    body: Node
 
 
-class Data:
+class Data(Struct, eq=False):
     """Text in which only the substitutions run: conditions, arithmetic, the word of a `case`."""
 
-    __slots__ = ("text",)
-
-    def __init__(self, text: str) -> None:
-        self.text = text
+    text: str
 
 
 Node = Union[Simple, Sequence, Pipe, Group, Function, Loop, Data]  # noqa: UP007  # forward references

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from agent_hooks.guards.sensitive import UNKNOWN
 from agent_hooks.guards.shell.script import Node
 from agent_hooks.guards.shell.words import EMPTY, Text, Variables, Word
 
 
-class Shell:
+class Shell(Struct, eq=False):
     """The known state of one shell.
 
     `cwd`: the current directory, `UNKNOWN` when it is not known; `files`: the texts that this command line has written,
@@ -16,20 +18,17 @@ class Shell:
     it prints each command before it runs it.
     """
 
-    __slots__ = ("cwd", "exports", "files", "functions", "links", "secrets", "stack", "traced", "variables")
-
-    def __init__(self, variables: Variables, cwd: str) -> None:
-        self.variables = variables
-        self.cwd = cwd
-        # The assignments of this command line that a program gets: those that are exported, and those whose names are
-        # those of the environment, by custom in capitals.
-        self.exports: dict[str, Word] = {}
-        self.functions: dict[str, Node] = {}
-        self.files: dict[str, Text] = {}
-        self.links: dict[str, str] = {}
-        self.stack: list[str] = []
-        self.secrets = ""
-        self.traced = False
+    variables: Variables
+    cwd: str
+    # The assignments of this command line that a program gets: those that are exported, and those whose names are those
+    # of the environment, by custom in capitals.
+    exports: dict[str, Word] = {}
+    functions: dict[str, Node] = {}
+    files: dict[str, Text] = {}
+    links: dict[str, str] = {}
+    stack: list[str] = []
+    secrets: str = ""
+    traced: bool = False
 
     def copy(self) -> Shell:
         """Return the state of a new subshell; all shells share the files and links."""

@@ -10,6 +10,8 @@ import posixpath
 import re
 from collections.abc import Iterable, Sequence
 
+from msgspec import Struct
+
 from agent_hooks.guards.control import FOLDER, HOOK_NAMES
 from agent_hooks.guards.patches import applied_names, patched_names
 from agent_hooks.guards.sensitive import UNKNOWN
@@ -31,7 +33,7 @@ _TAR_LONG = (
 _TAR_OTHER = ("s", "I", "T", "--transform", "--xform", "--use-compress-program", "--to-command", "--files-from")
 
 
-class Unpacking:
+class Unpacking(Struct, eq=False):
     """One command that unpacks.
 
     `archives`: the archive, empty when it comes from a pipe; `into`: the directories that members may land in; `strip`:
@@ -39,20 +41,14 @@ class Unpacking:
     asked for, empty for all.
     """
 
-    def __init__(
-        self,
-        archives: Sequence[Word],
-        into: Sequence[Word] = (),
-        strip: int = 0,
-        *,
-        plain: bool = True,
-        only: Sequence[Word] = (),
-    ) -> None:
-        self.archives = list(archives)
-        self.into = list(into) or [Word(".")]
-        self.strip = strip
-        self.plain = plain
-        self.only = list(only)
+    archives: Sequence[Word]
+    into: Sequence[Word] = ()
+    strip: int = 0
+    plain: bool = True
+    only: Sequence[Word] = ()
+
+    def __post_init__(self) -> None:
+        self.into = self.into or [Word(".")]
 
 
 def archive(command: Command) -> None:
