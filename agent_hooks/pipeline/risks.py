@@ -127,7 +127,7 @@ def _host(host: str | None) -> str:
 
 
 def _joined(texts: Iterable[str], most: int, thing: str = "") -> str:
-    """Return different texts as one, `most` of them and the number of the others."""
+    """Join at most `most` different texts, and count the others."""
     parts = list(dict.fromkeys(texts))
     if len(parts) > most + 1:
         parts = [*parts[:most], f"{len(parts) - most} more{thing}"]

@@ -104,7 +104,7 @@ class Line(
 ):
     """Base of all lines.
 
-    `prev`: the `line_hash` of the line before, without its newline; of the first line, that of the file's name;
+    `prev`: the hash (see `digests`) of the line before, without its newline; of the first line, that of the file's name;
     `n`: the number of the line in its file, from 1; `time`: the time of the machine's clock, which may go back;
     `clock`: nanoseconds of the system's monotonic clock, which orders the lines of several processes until a reboot;
     `id`: the same for all lines of a call; of other lines it is their own.

@@ -140,7 +140,7 @@ def _files_of(modules: Iterable[str]) -> dict[str, str]:
 
 
 def text_of(path: str) -> str:
-    """Return the text of a file of this package."""
+    """Return the text of a file."""
     with open(path, encoding="utf-8") as file:
         return file.read()
 

@@ -21,7 +21,7 @@ def sha256(data: bytes) -> str:
 def line_hash(line: bytes) -> str:
     """Return the BLAKE2b hash of a record's line without its newline, or of a file's name, as `b2sum -l 256` prints it.
 
-    It takes a third of the time of Python's own SHA-256.
+    It is three times as fast as Python's own SHA-256.
     """
     digest: str = blake2b(line, digest_size=32).hexdigest()
     return digest

@@ -203,8 +203,7 @@ def _load_error_record(failure: LoadError) -> HookErrorRecord:
 class RpcView(View):
     """Sends a record for each run, message and piece of the model's words.
 
-    Events show thoughts and calls.  The output of a tool so far is not sent: hooks have not seen it yet, one that hides
-    secrets for example.
+    Events show thoughts and calls.  Output of a running tool is not sent, because no hook has redacted it yet.
     """
 
     def __init__(self, send: Callable[[object], None], warn: Callable[[str], object]) -> None:

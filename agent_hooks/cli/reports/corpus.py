@@ -94,7 +94,7 @@ def _row(place: str, cells: dict[str, str], level: str, line: str) -> CorpusRow:
 
 
 class Score:
-    """The counts of a corpus by class of rows: how many there are, are judged wrong, and are asked about."""
+    """Counts the rows of a corpus by class: all, those judged wrong, and those asked about."""
 
     def __init__(self) -> None:
         self._counts: dict[str, dict[str, Counter[str]]] = {}

@@ -149,7 +149,7 @@ def _directories(cwd: str, home: str, temp: tuple[str, ...]) -> Directories:
 #
 # 1. Only questions give way, and only to questions: a wall, or a finding that is not certain, stays as it is.
 # 2. Both are about the same program with the same words.
-# 3. An exception or a kept answer for the specific rule lets the program pass; the general rule says no more about it.
+# 3. An exception or a kept answer for the specific rule lets the program pass.  Then the general rule asks nothing.
 
 
 _SERVICE = ("cloud", "services")

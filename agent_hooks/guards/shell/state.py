@@ -20,8 +20,8 @@ class Shell(Struct, eq=False):
 
     variables: Variables
     cwd: str
-    # The assignments of this command line that a program gets: those that are exported, and those whose names are those
-    # of the environment, by custom in capitals.
+    # The assignments of this command line that a program gets: exported ones, and names in capitals, which by custom
+    # belong to the environment.
     exports: dict[str, Word] = {}
     functions: dict[str, Node] = {}
     files: dict[str, Text] = {}

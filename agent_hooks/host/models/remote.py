@@ -49,7 +49,7 @@ _STOP_REASONS = {"stop": "stop", "length": "length", "tool_call": "tool_use"}
 class Provider(Struct, frozen=True):
     """One kind of API: its name, the environment variable of its address, and the classes that speak it.
 
-    `model`: called with the model's name and a provider; `access`: called with the key, the address and the client.
+    `model` takes the model's name and a provider, and `access` takes the key, the address and the client.
     `key_needed_elsewhere`: a server at another address needs a key too.  The variables of the key are in `keys`.
     """
 
