@@ -35,8 +35,9 @@ from agent_hooks.cli.rpc.requests import AT_THE_END, RequestQueue
 from agent_hooks.cli.streams import ReservedStdout, complain, watch_readers
 from agent_hooks.errors import AgentHooksError
 from agent_hooks.hooks.loaded import LoadError
-from agent_hooks.host.view import View
+from agent_hooks.pipeline.order import JudgedCall
 from agent_hooks.ui.rpc import HookUiResponse, RpcUI
+from agent_hooks.values.content import ToolCallContent, ToolOutput
 
 # Seconds for runs to end after the end of stdin.
 LAST_RUN = 5.0
@@ -200,11 +201,8 @@ def _load_error_record(failure: LoadError) -> HookErrorRecord:
     )
 
 
-class RpcView(View):
-    """Sends a record for each run, message and piece of the model's words.
-
-    Events show thoughts and calls.  Output of a running tool is not sent, because no hook has redacted it yet.
-    """
+class RpcView:
+    """Sends a record for each run, message and piece of the model's words."""
 
     def __init__(self, send: Callable[[object], None], warn: Callable[[str], object]) -> None:
         self._send = send
@@ -226,6 +224,21 @@ class RpcView(View):
         """Send `message_update`."""
         self._send(MessageUpdate(delta=delta))
 
+    def thinking(self, delta: str) -> None:
+        """Send nothing: the thoughts are in the event of their message."""
+
     def warning(self, text: str) -> None:
         """Send a notice."""
         self._warn(text)
+
+    def tool_judged(self, call: ToolCallContent) -> None:
+        """Send nothing: events show it."""
+
+    def tool_runs(self, call: ToolCallContent, judged: JudgedCall) -> None:
+        """Send nothing: events show it."""
+
+    def tool_progress(self, call: ToolCallContent, partial: ToolOutput) -> None:
+        """Send nothing: hooks have not seen this output yet, one that hides secrets for example."""
+
+    def tool_ended(self, call: ToolCallContent, judged: JudgedCall, output: ToolOutput, seconds: float) -> None:
+        """Send nothing: events show it."""
