@@ -279,7 +279,7 @@ def read_all(fd: int) -> str:
 
 
 def sit_at(terminal: int) -> None:
-    """Make a terminal that of the session of this process."""
+    """Let this process's session have a terminal."""
     fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
 
 

@@ -34,7 +34,7 @@ _MOST, _LONGEST = 12, 200
 def prove_user(command: str) -> Origin | None:
     """Return the origin of a command that an agent may have started, `None` after a user has run it.
 
-    Raises `AgentHooksError` below an agent, and while a judged session is open or recent unless the code was typed;
+    Raises `AgentHooksError` below an agent, and while a judged session is open or recent unless the code was typed.
     `command`: `trust` for example.
     """
     refuse_below_an_agent(command)

@@ -20,7 +20,7 @@ from agent_hooks.values.events import TRIAL
 RECENT = 10 * 60.0
 """Seconds after its last sign for which a session without a living process is recent."""
 _WHERE = os.path.join("trust", "open")
-# Seconds between two signs of a session that goes on.
+# Seconds between two signs of an open session.
 _INTERVAL = 30.0
 # Files that are older than this are removed when a session begins.
 _OLD = 30 * 86400.0

@@ -21,9 +21,14 @@ from agent_hooks.trust.store import Approval, TrustStore
 TrustState = Literal["approved", "always", "empty", "new", "refused", "changed", "lost", "unknown"]
 """The state of a project.
 
-`approved`: the set is one that a person approved; `always`: any set counts; `empty`: there is nothing to approve; `new`:
-no set was ever approved; `refused`: the person said no to this set; `changed`: the last approved set counts, from its
-kept bytes; `lost`: it should, but its bytes are gone; `unknown`: the store is damaged, and the set may be approved.
+- `approved`: the user approved this set.
+- `always`: any set is trusted.
+- `empty`: there is nothing to approve.
+- `new`: no set was ever approved.
+- `refused`: the user refused this set.
+- `changed`: the last approved set is in force, from its kept bytes.
+- `lost`: it should be, but its bytes are gone.
+- `unknown`: the store is damaged, and this set may be approved.
 """
 REMEDY = "agent-hooks trust"
 """The command with which a person reads and approves; every message about trust ends with it."""

@@ -107,8 +107,8 @@ class _Stored(Struct):
 class TrustStore:
     """The store below an agent home.  Nothing is read before the first use, and never twice.
 
-    `path`: its file; `kept`: the directory of its lock and of the approved bytes; `problem`: the reason why the store
-    cannot be used, with the remedy; then no project is trusted.  `newer`: it was written by a later version.
+    `path`: its file. `kept`: the directory with its lock and the approved bytes. `problem`: the reason why the store
+    cannot be used, with the remedy. No project is trusted then. `newer`: it was written by a later version.
     """
 
     def __init__(self, home: str) -> None:
@@ -328,7 +328,7 @@ class TrustStore:
             return {}
 
     def rebuild(self, entries: dict[str, Entry]) -> None:
-        """Put a store with these entries in the place of a damaged one, which is renamed; raises `TrustError`."""
+        """Replace a damaged store by one with these entries, and rename the damaged one.  Raises `TrustError`."""
         with self._locked():
             self._read()
             if self.problem is None or self.newer:
@@ -355,7 +355,7 @@ class TrustStore:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Hold the lock of the store; raises `TrustError`, also for a file that cannot be written in the block."""
+        """Hold the lock of the store.  Raises `TrustError`, also for a file that cannot be written in the block."""
         try:
             os.makedirs(self.home, exist_ok=True)
             os.makedirs(self.kept, mode=0o700, exist_ok=True)

@@ -71,7 +71,7 @@ def test_a_session_is_open_while_its_process_lives_and_recent_afterwards(home: P
 
 @pytest.mark.parametrize("text", ["", "{", '{"client": 1}'])
 def test_a_sign_that_cannot_be_read_is_a_recent_session(home: Path, session: OpenSession, text: str) -> None:
-    """Half a sign may be that of a session that begins just now."""
+    """A session that begins just now may have written half of its sign."""
     signs(home)[0].write_text(text)
     assert open_session() is not None
 
@@ -209,7 +209,7 @@ os._exit(0)
     [("{}\n", True), (" {} \n", True), ("y\n", False), ("\n", False), ("{}", False), ("{}x\n", False)],
 )
 def test_only_the_code_that_is_shown_on_the_terminal_is_taken(session: OpenSession, answer: str, proved: bool) -> None:
-    """It is taken from the terminal itself, whatever stdin is. Enter, a yes and half a line are no code."""
+    """It is taken from the terminal itself, whatever stdin is. Enter, a yes and half a line are not taken for the code."""
     found = typed(answer)
     assert (found == "terminal: True") is proved, found
     assert ("the code was not typed" in found) is not proved

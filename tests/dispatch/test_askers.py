@@ -1,4 +1,4 @@
-"""Who asks in a dialog: a user interface of a terminal hears of the hook, and of the whole call."""
+"""Who asks in a dialog: a terminal's user interface gets the hook and the whole call."""
 
 from __future__ import annotations
 

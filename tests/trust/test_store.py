@@ -131,7 +131,7 @@ def judged_elsewhere(*directories: Path) -> list[str]:
 
 
 def test_a_deleted_store_denies_each_project_that_has_a_set(stored: Path, project: Path, other: Path) -> None:
-    """The kept bytes are no approval, and say that there was one. The copy names a project without its files."""
+    """The kept bytes approve nothing. They say that there was an approval. The copy names a project without its files."""
     stored.unlink()
     found = state(project)
     assert (found.state, found.files, found.blocks) == ("unknown", None, True)

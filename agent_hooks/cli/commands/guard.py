@@ -87,7 +87,7 @@ class _Setting(NamedTuple):
 
 
 def _setting(cwd: str, level: Level | None, **changed: Any) -> _Setting:
-    """Return the guards of an agent in a directory, and warn of expired rules; raises `SettingsError`.
+    """Return the guards of an agent in a directory, and warn of expired rules.  Raises `SettingsError`.
 
     `level`, `changed`: keys of the section to replace.
     """
