@@ -16,6 +16,7 @@ from agent_hooks.hooks.choosing import chosen
 from agent_hooks.hooks.loaded import stem
 from agent_hooks.installs.edits import Settings, edit
 from agent_hooks.settings import SETTINGS_FILE, agent_home, resolve_path
+from agent_hooks.trust.own import own_files
 from agent_hooks.trust.policy import Trust
 
 KEY = "disabledHooks"
@@ -69,7 +70,12 @@ def _change(more: Iterable[str], fewer: Iterable[str]) -> None:
         return {**changed, KEY: both} if both else changed
 
     os.makedirs(home, exist_ok=True)
-    edit(os.path.join(home, SETTINGS_FILE), change).make()
+    path = os.path.join(home, SETTINGS_FILE)
+    before = own_files(home)
+    edit(path, change).make()
+    # The user has typed this change, so it applies at once.  An earlier change is still pending.
+    if before.taken is not None and before.is_current(path):
+        own_files(home).take_up([path])
 
 
 def remedy(path: str) -> str:

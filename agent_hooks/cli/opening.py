@@ -20,6 +20,7 @@ from agent_hooks.guards import BUILTIN
 from agent_hooks.guards.base import Guard
 from agent_hooks.runner.runner import HookRunner
 from agent_hooks.server.session import LOAD_TIMEOUT, Opened
+from agent_hooks.trust.open_sessions import OpenSession
 from agent_hooks.trust.policy import Trust
 from agent_hooks.ui.harmless import harmless
 
@@ -51,7 +52,7 @@ class Opening:
         # The agent may work in another directory than that of its project; the hooks of both count.
         places = dict.fromkeys((project, happening.cwd or project))
         sources = Trust().sources(*places)
-        self._found = find_watched(project, (), sources)
+        self._found = find_watched(project, (), sources, takes_up=_takes_up(bridge, happening, environment))
         self.plain = not (self._found.hooks.paths or self._found.hooks.errors)
         self._bridge = bridge
         self._happening = happening
@@ -125,6 +126,7 @@ class Opening:
             setup.sources.place,
             tuple(f"agent_hooks: {text}" for text in news),
             self._resident,
+            tuple(f"agent_hooks: {text}" for text in setup.notes),
         )
 
     def _idle_handlers(self, setup: Setup, runner: HookRunner) -> list[str]:
@@ -149,7 +151,7 @@ class Opening:
 
     def _guards(self, setup: Setup) -> list[Guard]:
         settings = setup.guard_settings
-        if settings.are_off(BUILTIN):
+        if settings.are_off(BUILTIN) and setup.guards_before is None:
             return []
         from agent_hooks.installs.places import targets  # here, as above
 
@@ -158,6 +160,19 @@ class Opening:
         found = [targets(self._bridge, setup.cwd, each) for each in (self._environment, {})]
         own = list(dict.fromkeys(target.path for each in found for target in each.values()))
         return setup.guards(settings, own)
+
+
+def _takes_up(bridge: Bridge, happening: Happening, environment: Mapping[str, str]) -> bool:
+    """Return whether a user starts this session just now."""
+    sign = OpenSession(bridge.name, happening.session_id or "")
+    if not (happening.starts and sign.path):
+        return False
+    # Imported here, because most events start nothing.
+    from agent_hooks.cli.starting import is_users_start
+
+    process = environment.get(bridge.process_variable, "")
+    number = int(process) if process.isdecimal() else None
+    return is_users_start(number, sign, at_terminal=is_attended(bridge, environment))
 
 
 def _log(error: HookError) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -15,15 +16,16 @@ from msgspec.structs import replace
 
 from agent_hooks.cli.protection import guards_of
 from agent_hooks.cli.watched import sources_at
-from agent_hooks.errors import AgentHooksError
+from agent_hooks.errors import AgentHooksError, SettingsError
 from agent_hooks.guards import BUILTIN
 from agent_hooks.guards.base import Guard
 from agent_hooks.guards.config import GuardSettings, read_sections
+from agent_hooks.hook_packages import INIT
 from agent_hooks.hooks.choosing import chosen, leave_out
-from agent_hooks.hooks.finding import HOOKS_DIRECTORY, FoundHooks, find_hooks
+from agent_hooks.hooks.finding import HOOKS_DIRECTORY, FoundHooks, approved_hook, find_hooks
 from agent_hooks.hooks.imports import files_of
 from agent_hooks.hooks.loaded import LoadError, LoadResult
-from agent_hooks.hooks.loader import load_found
+from agent_hooks.hooks.loader import load_found, take_all_back
 from agent_hooks.pipeline import saving
 from agent_hooks.runner.runner import HookRunner
 from agent_hooks.server.sources import Sources
@@ -36,12 +38,16 @@ from agent_hooks.settings import (
 from agent_hooks.settings_file import read_file
 from agent_hooks.storage.digests import sha256
 from agent_hooks.transformers.command_intercept import (
+    INTERCEPT_FILE,
     Transformers,
     load_transformers,
 )
+from agent_hooks.trees import SourceTree
 from agent_hooks.trust.header import LOCK, MADE
-from agent_hooks.trust.manifest import absolute
-from agent_hooks.trust.policy import Trust, TrustedSources
+from agent_hooks.trust.manifest import TrustError, absolute
+from agent_hooks.trust.own import TAKE_UP, Own, own_files
+from agent_hooks.trust.policy import Trust, TrustedSources, few
+from agent_hooks.trust.unlocked import unlocked_directories
 
 if TYPE_CHECKING:
     from agent_hooks.dispatch.context import Mode
@@ -52,8 +58,28 @@ if TYPE_CHECKING:
     from agent_hooks.values.content import Entry
 
 
+FORMER_SETTINGS = " (former settings)"
+"""The end of a guard's name, for a guard from settings before a change that no user has taken up."""
 # A file in a traceback.
 _FILE = re.compile(r'^  File "(.*?)", line', re.MULTILINE)
+
+
+class Former(Struct, frozen=True):
+    """The user's own hooks and settings that were taken up, as far as they are other ones now.
+
+    - `waits`: the paths of new versions and new hooks
+    - `trees`: the source trees with the former agent home, if the configuration of transformers changed
+    """
+
+    hooks: FoundHooks
+    settings: Settings
+    waits: frozenset[str]
+    trees: tuple[SourceTree, ...]
+
+    def judges(self, settings: Settings) -> bool:
+        """Return whether something of it judges too; `settings`: the new ones."""
+        same = settings.guards == self.settings.guards and _stricter(settings, self.settings) == settings
+        return bool(self.hooks.paths or self.trees or not same)
 
 
 class Setup(Struct, frozen=True):
@@ -73,6 +99,8 @@ class Setup(Struct, frozen=True):
     before: Sources | None = None
     without: tuple[str, ...] = ()
     disabled: tuple[str, ...] = ()
+    former: Former | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def redactor(self) -> Redactor | None:
@@ -90,7 +118,23 @@ class Setup(Struct, frozen=True):
         `settings`: in the place of those of the settings files; `sealed`: as for `agent_guards`.  Raises `SettingsError`.
         """
         section = self.guard_settings if settings is None else settings
-        return guards_of(self.settings, section, self.sources.place, self.hook_files, sealed=sealed)
+        made = guards_of(self.settings, section, self.sources.place, self.hook_files, sealed=sealed)
+        if self.guards_before is None:
+            return made
+        before = self.guards_before
+        once = tuple(each for each in section.exceptions if each.once)
+        before = replace(before, exceptions=(*once, *before.exceptions))
+        former = guards_of(self.settings, before, self.sources.place, self.hook_files, sealed=sealed)
+        for guard in former:
+            guard.name = f"{guard.name}{FORMER_SETTINGS}"  # type: ignore[misc]  # a guard of the package
+        return [*made, *former]
+
+    @property
+    def guards_before(self) -> GuardSettings | None:
+        """The guards' section as it was taken up, `None` where it is the same."""
+        if self.former is None or self.former.settings.guards == self.settings.guards:
+            return None
+        return read_sections(self.former.settings.guards, tuple(BUILTIN))
 
     @property
     def errors(self) -> list[LoadError]:
@@ -115,7 +159,7 @@ class Setup(Struct, frozen=True):
 
         A stranger may have named its directory.
         """
-        if not (found := self.sources.messages):
+        if not (found := [*self.sources.messages, *self.notes]):
             return []
         # Imported here, because most projects have nothing that waits.
         from agent_hooks.cli.screen.marked import one_line
@@ -148,6 +192,8 @@ class FoundSources(Struct, frozen=True):
     # As in `Setup`.
     before: Sources | None = None
     without: tuple[str, ...] = ()
+    former: Former | None = None
+    notes: tuple[str, ...] = ()
 
     def check(self) -> None:
         """Raise `SettingsError` for wrong settings of guards."""
@@ -175,11 +221,89 @@ def find_sources(
 
 
 def find_watched(
-    cwd: str, hook_files: Sequence[str], sources: TrustedSources, *, without: Sequence[str] = ()
+    cwd: str,
+    hook_files: Sequence[str],
+    sources: TrustedSources,
+    *,
+    without: Sequence[str] = (),
+    takes_up: bool = False,
 ) -> FoundSources:
-    """Do the same for an agent that loads its hooks again when a file changes, also while it is being loaded."""
+    """Do the same for an agent that loads its hooks again when a file changes, also while it is being loaded.
+
+    `takes_up`: a user starts a session, which takes the own hooks up.  Otherwise the former versions judge too.  Raises
+    `TrustError` when these cannot be read.
+    """
     before = sources_at(sources.place)
-    return replace(find_sources(cwd, hook_files, sources, without=without), before=before)
+    own = own_files(agent_home())
+    changed = own.changed
+    # With `unlock --own`, the user has taken each change up in advance.
+    takes_up = takes_up or bool(changed and own.home in unlocked_directories())
+    if own.problem is not None and not takes_up:
+        raise TrustError(own.problem)
+    if (changed or own.problem is not None) and (takes_up or own.taken is None):
+        # A read-only disk must not end all judging.
+        with suppress(TrustError):
+            own.take_up()
+            # The kept bytes are a source too.  An edit at the same time belongs to this session.
+            after = sources_at(sources.place)
+            before = before if own_files(own.home).changed else after
+    found = replace(find_sources(cwd, hook_files, sources, without=without), before=before)
+    if own.taken is None or not changed:
+        return found
+    if takes_up:
+        names = ", ".join(map(os.path.basename, changed))
+        return replace(found, notes=(f"your own hooks or settings changed, and count from now on: {names}",))
+    former = _former(found, own)
+    if former is None:
+        return found
+    text = (
+        f"your own hooks or settings changed ({few([*map(os.path.basename, changed)])}), and the former ones judge too"
+    )
+    notes = (f"{text} until you take the change up: {TAKE_UP}",) if former.judges(found.settings) else ()
+    return replace(found, settings=_stricter(found.settings, former.settings), former=former, notes=notes)
+
+
+def _former(found: FoundSources, own: Own) -> Former | None:
+    """Return the former sources that judge too, `None` if there are none."""
+    trees = (own.tree, *found.sources.trees[1:])
+    try:
+        settings = merge_settings(trees)
+    # These were wrong when they were taken up, and denied every call then.
+    except SettingsError:
+        settings = found.settings
+    touched = own.depending()
+    now = set(found.hooks.paths)
+    waits = {path for path in now if touched.intersection((path, os.path.join(path, INIT)))}
+    hooks = leave_out(find_hooks(settings.hooks, trees[:1]), settings.disabled_hooks, found.without)
+    paths = [
+        path
+        for path in dict.fromkeys(hooks.paths)
+        if approved_hook(path, trees[:1]) is not None and (path not in now or path in waits)
+    ]
+    transforms = any(os.path.basename(name) == INTERCEPT_FILE for name in own.changed)
+    former = Former(FoundHooks(paths, [], trees[:1]), settings, frozenset(waits), trees if transforms else ())
+    return former if waits or former.judges(found.settings) else None
+
+
+def _stricter(new: Settings, former: Settings) -> Settings:
+    """Return the new settings with the protection of the former settings.  Guards are made of both."""
+    redaction, before = new.redaction, former.redaction
+    return replace(
+        new,
+        redaction=replace(
+            redaction,
+            enabled=redaction.enabled or before.enabled,
+            report_only=redaction.report_only and before.report_only,
+            patterns={**before.patterns, **redaction.patterns},
+            disabled={kind: path for kind, path in redaction.disabled.items() if kind in before.disabled},
+        ),
+        records=replace(
+            new.records,
+            enabled=new.records.enabled or former.records.enabled,
+            required=new.records.required or former.records.required,
+        ),
+        checkpoints=replace(new.checkpoints, enabled=new.checkpoints.enabled or former.checkpoints.enabled),
+    )
 
 
 def paths_without(names: Sequence[str], cwd: str, sources: TrustedSources) -> tuple[str, ...]:
@@ -194,7 +318,6 @@ def _check_kinds(disabled: Mapping[str, str]) -> None:
     """Raise `SettingsError` when settings switch a kind of secret off that redaction does not know."""
     if disabled:
         # Imported here, because few settings do.
-        from agent_hooks.errors import SettingsError
         from agent_hooks.redaction.kinds import kinds_problem
 
         for kind, path in disabled.items():
@@ -206,6 +329,11 @@ async def load(found: FoundSources) -> Setup:
     """Load the hooks and the transformers."""
     loaded = await load_found(found.hooks, cwd=found.cwd, isolation=found.settings.isolation)
     transformers = load_transformers(cwd=found.cwd, trees=found.sources.trees, our_name=our_name_of)
+    if found.former is not None:
+        loaded = await _with_former(loaded, found.former, found.cwd)
+    if found.former is not None and found.former.trees:
+        before = load_transformers(cwd=found.cwd, trees=found.former.trees, our_name=our_name_of)
+        transformers = replace(transformers, auto_allow=transformers.auto_allow & before.auto_allow)
     if loaded.errors or transformers.errors:
         hide = hiding(found.settings)
         loaded = loaded.hidden(hide)
@@ -220,7 +348,24 @@ async def load(found: FoundSources) -> Setup:
         found.before,
         without=found.without,
         disabled=found.hooks.disabled,
+        former=found.former,
+        notes=found.notes,
     )
+
+
+async def _with_former(loaded: LoadResult, former: Former, cwd: str) -> LoadResult:
+    """Return newly loaded hooks with the former versions of changed hooks."""
+    for hook in loaded.hooks:
+        hook.waits = hook.path in former.waits
+    if not former.hooks.paths:
+        return loaded
+    try:
+        more = await load_found(former.hooks, cwd=cwd, isolation=former.settings.isolation, former=True)
+    # A cancellation: nothing of the others may stay behind.
+    except BaseException:
+        await take_all_back(loaded.hooks)
+        raise
+    return replace(loaded, hooks=[*loaded.hooks, *more.hooks], errors=[*loaded.errors, *more.errors])
 
 
 def redactor_of(settings: Settings) -> Redactor | None:

@@ -17,9 +17,12 @@ from agent_hooks.cli.screen.marked import one_line
 from agent_hooks.cli.screen.trust_question import Look, is_large, set_text
 from agent_hooks.cli.streams import can_show_question, complain, echo_raw, is_quiet
 from agent_hooks.errors import AgentHooksError, count
+from agent_hooks.settings import agent_home
 from agent_hooks.trust.ancestors import agent_ancestor, refuse_below_an_agent
 from agent_hooks.trust.facts import set_facts
-from agent_hooks.trust.manifest import ProjectSet
+from agent_hooks.trust.manifest import ProjectSet, TrustError
+from agent_hooks.trust.open_sessions import open_session
+from agent_hooks.trust.own import Own, own_files
 from agent_hooks.trust.policy import REMEDY, ProjectTrust, Trust, TrustedSources
 from agent_hooks.trust.store import Approval, TrustStore
 
@@ -75,8 +78,10 @@ def ask_again(trust: Trust, cwd: str) -> None:
     Raises `AgentHooksError` where no person can be asked, and `TrustError`.
     """
     demand_person("trust")
+    if (own := own_waiting()) is not None:
+        take_up(own)
     waiting = [each for each in trust.sources(cwd).projects if each.waits]
-    if not waiting:
+    if not waiting and own is None:
         say("no hooks and settings wait for approval here")
     for project in waiting:
         if project.found.problem is not None:
@@ -85,6 +90,30 @@ def ask_again(trust: Trust, cwd: str) -> None:
             say(f"{one_line(project.directory)} has too much to be shown here; to approve it: {REMEDY}")
         else:
             ask(project, trust.store())
+
+
+def own_waiting() -> Own | None:
+    """Return the user's own files if a change of them waits to be taken up, because a session is open or recent."""
+    own = own_files(agent_home())
+    waits = own.problem is not None or (own.taken is not None and own.changed and open_session() is not None)
+    return own if waits else None
+
+
+def take_up(own: Own, *, yes: bool = False) -> bool:
+    """Show the changes of the user's own files, ask about them, and return the answer.  Raises `TrustError`.
+
+    The shown bytes are taken up.
+    """
+    say(one_line(own.problem or f"your own hooks or settings changed, and the former ones judge too: {own.home}"))
+    say_lines([*set_text(own.found, own.taken, look()), ""])
+    if own.found.problem is not None:
+        raise TrustError(own.found.problem)
+    if not yes and not confirm(f"{one_line(own.home)}\nTake these changes up?"):
+        return False
+    prove_user("trust")
+    own.take_up()
+    say_done("taken up")
+    return True
 
 
 def can_ask() -> bool:

@@ -9,6 +9,7 @@ from agent_hooks.hooks.finding import HOOKS_DIRECTORY
 from agent_hooks.server.sources import Sources
 from agent_hooks.settings import PROJECT_DIRECTORY, SETTINGS_FILE, agent_home
 from agent_hooks.transformers.command_intercept import INTERCEPT_FILE, TRANSFORMERS_DIRECTORY
+from agent_hooks.trust.own import KEPT
 from agent_hooks.trust.place import Place
 from agent_hooks.trust.store import STORE
 
@@ -28,7 +29,7 @@ def sources_at(
     projects = [os.path.join(project, PROJECT_DIRECTORY) for project in place.projects]
     homes = tuple(dict.fromkeys((agent_home(), *projects)))
     listed = [os.path.join(home, name) for home in homes for name in (SETTINGS_FILE, INTERCEPT_FILE)]
-    listed.append(os.path.join(agent_home(), STORE))
+    listed += [os.path.join(agent_home(), name) for name in (STORE, KEPT)]
     folders = [os.path.join(home, name) for home in homes for name in (HOOKS_DIRECTORY, TRANSFORMERS_DIRECTORY)]
     whole = [folder for folder in folders if not folder.startswith(agent_home() + os.sep)]
     for path in (*hooks, *files):

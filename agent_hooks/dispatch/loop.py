@@ -266,7 +266,8 @@ class Dispatch:
             self._report_useless(handler, answer)
             return False
         answers = read_answer(handler.event, spec, answer)
-        return any(spec.fold(self, self._signed(each, handler)) for each in answers)
+        counts = self.plan.owner.counts
+        return any(spec.fold(self, self._signed(each, handler)) for each in answers if counts(handler.hook, each))
 
     def _signed(self, answer: Answer, handler: Handler) -> Answer:
         """Return the answer with the fields that only the runner sets: the handler's hook, and the cause of a block.

@@ -47,6 +47,10 @@ class Owner(Protocol):
         """Tell whether a hook is disabled."""
         ...
 
+    def counts(self, hook_path: str, answer: Any) -> bool:
+        """Return whether an answer of a hook is taken into account: no user may have taken the hook up."""
+        ...
+
     def intercept(self, hook: str, interceptor: Any) -> Callable[[], None]:
         """Register an interceptor of a hook and return a function that removes it again."""
         ...

@@ -11,6 +11,8 @@ from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Literal, Never, Protocol, Unpack, cast, overload
 from weakref import WeakSet, ref
 
+from msgspec.structs import replace
+
 from agent_hooks.concurrency.foreign_async import attempt_async
 from agent_hooks.dispatch.handlers import Handler, Undo, is_async, name_of, refuses_two
 from agent_hooks.dispatch.interceptors import Interceptor, adopting
@@ -48,6 +50,10 @@ if TYPE_CHECKING:
         TurnStartHandler,
         Unload,
     )
+
+
+FORMER = "the former version of "
+"""The first words of a former version's label."""
 
 
 class Binding(Protocol):
@@ -250,6 +256,9 @@ class HookAPI:
         Raises `HookUsageError` when the id is taken.
         """
         self.refuse_when_ended("api.intercept")
+        if self.label.startswith(FORMER) and not interceptor.id.startswith(self.label):
+            # The new version of the hook has the same id.
+            interceptor = replace(interceptor, id=f"{self.label}:{interceptor.id}")
         if any(known.id == interceptor.id for known in self.interceptors):
             raise HookUsageError(f"there is an interceptor {interceptor.id!r} already; give this one another id")
         self.interceptors.append(interceptor)

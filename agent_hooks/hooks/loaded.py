@@ -30,6 +30,9 @@ class LoadedHook(Struct, eq=False):
     `name`: of the file, without `.py`; `error`: set for the gate that stands for a hook which could not be loaded;
     `dependencies`: the packages of a hook with a header; `module`: the hook's, inside of the agent; `process`: the
     process of a hook that has one of its own.
+
+    - `former_of`: for a former version, the path of the hook.  Its denials and questions are its only answers.
+    - `waits`: no user has taken the hook up, so it settles no question.
     """
 
     path: str
@@ -42,6 +45,8 @@ class LoadedHook(Struct, eq=False):
     error: LoadError | None = None
     # The packages of a hook with a header.
     dependencies: Dependencies | None = None
+    former_of: str = ""
+    waits: bool = False
 
     def __repr__(self) -> str:
         """Return the path only; the api and the module would be pages."""
@@ -73,7 +78,7 @@ class LoadedHook(Struct, eq=False):
     @property
     def tools(self) -> list[Tool]:
         """The tools the hook offers."""
-        return self.api.tools
+        return [] if self.former_of else self.api.tools
 
 
 class LoadError(Struct, frozen=True):

@@ -17,7 +17,7 @@ from agent_hooks.errors import (
     traceback_text,
 )
 from agent_hooks.hook_packages import INIT, is_package
-from agent_hooks.hooks.api import HookAPI
+from agent_hooks.hooks.api import FORMER, HookAPI
 from agent_hooks.hooks.bytecode import contents
 from agent_hooks.hooks.choosing import leave_out
 from agent_hooks.hooks.finding import (
@@ -92,9 +92,15 @@ async def load_found(
     cwd: str | Path,
     home: str | Path | None = None,
     isolation: IsolationSettings = IsolationSettings(),  # noqa: B008  # it is frozen
+    former: bool = False,
 ) -> LoadResult:
-    """Load the hooks that were found; if there are none, this does not suspend."""
-    return await _load(found.paths, found.errors, cwd=cwd, home=home, trees=found.trees, isolation=isolation)
+    """Load the hooks that were found.  Without any, this does not suspend.
+
+    `former`: they are former versions.
+    """
+    return await _load(
+        found.paths, found.errors, cwd=cwd, home=home, trees=found.trees, isolation=isolation, former=former
+    )
 
 
 async def load_hooks(
@@ -117,6 +123,7 @@ async def _load(
     home: str | Path | None,
     trees: Sequence[SourceTree] = (),
     isolation: IsolationSettings,
+    former: bool = False,
 ) -> LoadResult:
     refresh_builtins()
     hooks: list[LoadedHook] = []
@@ -161,22 +168,29 @@ async def _load(
         await event_loop()
         files = None if approved is None else approved_bytes(trees)
         label, wanted = label_of(found, roots), isolation.of(found, resolved, real)
+        name, label = (f"{path} (former version)", f"{FORMER}{label}") if former else (path, label)
         try:
             loaded = await _load_one(
-                path, resolved, files, label=label, isolation=wanted, cwd=base, home=agent_home(home)
+                name, resolved, files, label=label, isolation=wanted, cwd=base, home=agent_home(home)
             )
         # Ctrl-C or a cancellation: nothing of the other hooks may stay behind either.
         except BaseException:
-            for hook in reversed(hooks):
-                await take_back(hook.api, hook.module)
-                if hook.process is not None:
-                    hook.process.abandon()
+            await take_all_back(hooks)
             raise
         if isinstance(loaded, LoadedHook):
+            loaded.former_of = path if former else ""
             hooks.append(loaded)
         else:
             errors.append(loaded)
     return LoadResult(hooks, errors)
+
+
+async def take_all_back(hooks: Sequence[LoadedHook]) -> None:
+    """Unload hooks that no runner has got."""
+    for hook in reversed(hooks):
+        await take_back(hook.api, hook.module)
+        if hook.process is not None:
+            hook.process.abandon()
 
 
 async def _load_one(

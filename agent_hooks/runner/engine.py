@@ -20,7 +20,15 @@ from agent_hooks.dispatch.inside import refuse_inside
 from agent_hooks.dispatch.interceptors import Interceptor, InterceptorRegistry, process_wide
 from agent_hooks.dispatch.loop import Dispatch, current_dispatch, get_running, set_running
 from agent_hooks.dispatch.plan import Plan
-from agent_hooks.dispatch.points import AtPoint, BusInput, Changed, Input, MessageBeforeOutput, NoOutput
+from agent_hooks.dispatch.points import (
+    AtPoint,
+    BusInput,
+    Changed,
+    Input,
+    MessageBeforeOutput,
+    NoOutput,
+    PermissionOutput,
+)
 from agent_hooks.dispatch.table import POINT_SPECS, SPECS, EventSpec
 from agent_hooks.errors import HookError, HookUsageError, shown
 from agent_hooks.hooks.loaded import LoadedHook
@@ -30,7 +38,7 @@ from agent_hooks.runner.listeners import Listeners, added
 from agent_hooks.runner.processes import Processes
 from agent_hooks.runner.subscriptions import Subscriptions
 from agent_hooks.transformers.base import ANY_TOOL, ConfiguredTransformer, by_tool
-from agent_hooks.values.answers import Block
+from agent_hooks.values.answers import Ask, Block, Cancel
 from agent_hooks.values.events import EVENTS, Event, ToolResult
 
 if TYPE_CHECKING:
@@ -516,6 +524,19 @@ class Engine(Listeners, Clocks):
             return
         self._subscriptions.disable(hook_path)
         self.subscriptions_changed()
+
+    def counts(self, hook_path: str, answer: Any) -> bool:
+        """Return whether an answer of a hook is taken into account.
+
+        A former version denies and asks, and its other answers are dropped.  A hook that no user has taken up settles no
+        question.
+        """
+        settles = isinstance(answer, Changed) and isinstance(answer.output, PermissionOutput)
+        for hook in self.hooks:
+            if hook.path == hook_path and (hook.former_of or hook.waits):
+                strict = isinstance(answer, Block | Ask | Cancel) or (settles and answer.output.status == "deny")
+                return strict or not (hook.former_of or settles)
+        return True
 
     def is_disabled(self, hook_path: str) -> bool:
         """Tell whether a hook is disabled."""

@@ -133,8 +133,9 @@ def _check_ids(engine: Engine, leaving: Sequence[LoadedHook], coming: Sequence[L
 
 def _hand_over(leaving: Sequence[LoadedHook], coming: Sequence[LoadedHook]) -> tuple[str, ...]:
     by_path = {hook.path: hook for hook in leaving}
-    pairs = [(by_path[hook.path], hook) for hook in coming if hook.path in by_path and hook.error is None]
-    return tuple(text for old, new in pairs for text in hand_over(old, new))
+    # A former version gets the state of the hook.
+    pairs = [(by_path.get(hook.path) or by_path.get(hook.former_of), hook) for hook in coming if hook.error is None]
+    return tuple(text for old, new in pairs if old is not None for text in hand_over(old, new))
 
 
 def _event(engine: Engine, reason: SessionReason, entries: Sequence[Entry]) -> SessionEvent:

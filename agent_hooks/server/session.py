@@ -38,8 +38,10 @@ LOAD_TIMEOUT = 30.0
 class Opened(Struct, frozen=True):
     """The hooks that were loaded for a session.
 
-    `place`: the projects that they come from; `news`: texts for the person about the loading; `resident`: this process
-    answers all events of the session.
+    - `place`: the projects that they come from
+    - `news`: texts for the user about the loading
+    - `resident`: this process answers all events of the session
+    - `notes`: the texts of `news` about own hooks, which are told once
     """
 
     runner: HookRunner
@@ -48,6 +50,7 @@ class Opened(Struct, frozen=True):
     place: Place
     news: tuple[str, ...] = ()
     resident: bool = False
+    notes: tuple[str, ...] = ()
 
     def covers(self, cwd: str) -> bool:
         """Tell whether no other project than those of `place` applies to a working directory."""
@@ -110,6 +113,8 @@ class ServedSession:
         self._lane = Lane()
         self._opened: Opened | None = None
         self._news: tuple[str, ...] = ()
+        # The texts about own hooks that the user has read.
+        self._notes: tuple[str, ...] = ()
         # The hooks and settings as they were when they were loaded; `None` in a process of one event.
         self._kept: Kept | None = None
         # The time at which the hook files were last checked for changes.
@@ -231,7 +236,7 @@ class ServedSession:
     def _take(self, opened: Opened, changed: tuple[str, ...]) -> Opened:
         """Let newly loaded hooks answer from now on; `changed`: the files for which they were loaded."""
         self._opened = opened
-        self._news = (*opened.news, *changes_of_own(changed), *self._lost_state())
+        self._news = (*self._news_of(opened), *changes_of_own(changed), *self._lost_state())
         if self._kept is not None and changed:
             self._kept.record(opened.runner)
         elif opened.resident or self._kept is not None:
@@ -271,8 +276,13 @@ class ServedSession:
         renewed = await opener.renew(opened)
         if renewed is not None:
             self._opened = renewed
-            self._news = (*renewed.news, *changes_of_own(changed))
+            self._news = (*self._news_of(renewed), *changes_of_own(changed))
         return renewed
+
+    def _news_of(self, opened: Opened) -> tuple[str, ...]:
+        """Return the texts of loaded hooks for the user, without the notes of the former load."""
+        told, self._notes = self._notes, opened.notes
+        return tuple(each for each in opened.news if each not in told)
 
     def _lost_state(self) -> tuple[str, ...]:
         """Return a text for the person if these hooks go on without the state of the former ones."""

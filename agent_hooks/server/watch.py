@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from agent_hooks.runner.runner import HookRunner
 from agent_hooks.settings import PROJECT_DIRECTORY, agent_home
 from agent_hooks.trust.contents import contents, differences
+from agent_hooks.trust.own import KEPT
 from agent_hooks.trust.place import Place
 from agent_hooks.trust.store import STORE
 from agent_hooks.trust.unlocked import unlocked_directories
@@ -37,7 +38,8 @@ def changes_of_own(changed: Iterable[str]) -> tuple[str, ...]:
     A project's files need no such sentence: they count only when the person has approved them.
     """
     home = f"{agent_home()}{os.sep}"
-    own = sorted(path for path in changed if path.startswith(home) and os.path.basename(path) != STORE)
+    ours = {os.path.join(home, name) for name in (STORE, KEPT)}
+    own = sorted(path for path in changed if path.startswith(home) and path not in ours)
     if not own:
         return ()
     return (f"agent_hooks: your own hooks or settings changed while the session runs: {harmless(', '.join(own))}",)

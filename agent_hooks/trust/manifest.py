@@ -86,9 +86,13 @@ def manifest_digest(files: Mapping[str, str]) -> str:
     return sha256(b"agent-hooks manifest 1\0" + lines)
 
 
-def read_set(project: str) -> ProjectSet:
-    """Read the set of a project; an entry that cannot be read is the `problem` of the set, and raises nothing."""
-    reader = _Reader(project)
+def read_set(project: str, name: str = PROJECT_DIRECTORY, kinds: tuple[str, ...] = ()) -> ProjectSet:
+    """Read the set of a project.  An entry that cannot be read is the `problem` of the set, and raises nothing.
+
+    - `name`: the directory in the project
+    - `kinds`: read only files whose names end so
+    """
+    reader = _Reader(project, name, kinds)
     try:
         reader.read()
     except (StorageError, OSError) as exc:
@@ -110,10 +114,12 @@ class _Reader:
     directories may give a few of them more paths than there is time for.
     """
 
-    def __init__(self, project: str) -> None:
+    def __init__(self, project: str, name: str, kinds: tuple[str, ...]) -> None:
         self.files: dict[str, SetFile] = {}
         self.left_out: list[str] = []
         self._project = project
+        self._agent = name
+        self._kinds = kinds
         self._real = os.path.realpath(project).rstrip(os.sep) + os.sep
         self._bytes = 0
         self._entries = 0
@@ -121,7 +127,7 @@ class _Reader:
 
     def read(self) -> None:
         """Read all files; raises `StorageError` and `OSError`."""
-        agent = os.path.join(self._project, PROJECT_DIRECTORY)
+        agent = os.path.join(self._project, self._agent)
         for directory in DIRECTORIES:
             path = os.path.join(agent, directory)
             if os.path.isdir(path):
@@ -130,7 +136,7 @@ class _Reader:
                 self._leave_out(path, "is no directory")
         for name in FILES:
             self._read_obeyed(os.path.join(agent, name))
-        settings = self.files.get(os.path.join(PROJECT_DIRECTORY, SETTINGS_FILE))
+        settings = self.files.get(os.path.join(self._agent, SETTINGS_FILE))
         if settings is not None:
             for path in named_in_settings(settings.data, agent, self._listed):
                 self._read_named(path)
@@ -183,6 +189,8 @@ class _Reader:
                 path = os.path.join(directory, name)
                 if os.path.isdir(path):
                     waiting.append((path, (*above, identity)))
+                    continue
+                if self._kinds and not name.endswith(self._kinds):
                     continue
                 real = os.path.realpath(directory) if real is None else real
                 self._read_file(path, None if is_link else os.path.join(real, name))

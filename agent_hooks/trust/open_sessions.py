@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 
 import msgspec
@@ -49,15 +50,18 @@ class Judged(Struct, frozen=True):
 
 
 class OpenSession:
-    """The sign of one session: `seen(process)` at its events, `end()` after the last one."""
+    """The sign of one session: `seen(process)` at its events, `end()` after the last one.
 
-    __slots__ = ("_began", "_client", "_next", "_path", "_process")
+    `path`: its file, empty for the sample call of `agent-hooks doctor`.
+    """
+
+    __slots__ = ("_began", "_client", "_next", "_process", "path")
 
     def __init__(self, client: str, session: str) -> None:
         self._client = client
         name = sha256(session.encode("utf-8", "surrogatepass"))[:16]
         # The sample call of `agent-hooks doctor` belongs to no session of an agent.
-        self._path = "" if session.startswith(TRIAL) else os.path.join(agent_home(), _WHERE, f"{client}-{name}")
+        self.path = "" if session.startswith(TRIAL) else os.path.join(agent_home(), _WHERE, f"{client}-{name}")
         self._process: int | None = None
         self._next = 0.0
         self._began = 0
@@ -78,7 +82,7 @@ class OpenSession:
 
     def _earlier(self) -> int:
         """Return the begin of a session without a known process: its last sign has it, or it is this moment."""
-        sign, age = _read(self._path)
+        sign, age = _read(self.path)
         if age < RECENT and sign.began:
             return sign.began
         # Other systems lack this clock.
@@ -86,43 +90,61 @@ class OpenSession:
         return 0 if clock is None else int(time.clock_gettime(clock) * os.sysconf("SC_CLK_TCK"))
 
     def _write(self, sign: _Sign) -> None:
-        if not self._path:
+        if not self.path:
             return
         # A session whose sign cannot be written is judged all the same.
         with suppress(OSError):
-            if not os.path.lexists(self._path):
-                os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
-                _remove_old(os.path.dirname(self._path))
+            if not os.path.lexists(self.path):
+                os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
+                _remove_old(os.path.dirname(self.path))
             flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-            file = os.open(self._path, flags, 0o600)
+            file = os.open(self.path, flags, 0o600)
             try:
                 os.write(file, msgspec.json.encode(sign))
             finally:
                 os.close(file)
 
 
-def open_session() -> Judged | None:
-    """Return the judged sessions that are open or recent, `None` when there is none."""
+def open_processes(but: OpenSession | None = None) -> set[int]:
+    """Return the processes of open judged sessions, without the session `but`."""
+    with suppress(OSError):
+        return {sign.process for sign, _ in _signs(but) if _is_open(sign)}
+    return set()
+
+
+def open_session(but: OpenSession | None = None) -> Judged | None:
+    """Return the judged sessions other than `but` that are open or recent, `None` when there is none."""
     is_open = recent = None
     began = list[int]()
+    try:
+        for sign, age in _signs(but):
+            if _is_open(sign):
+                is_open = is_open or f"a session of {sign.client} is open (process {sign.process})"
+            elif age < RECENT:
+                recent = f"a session of {sign.client} was open less than {RECENT / 60:g} minutes ago"
+            else:
+                continue
+            began.append(sign.began)
+    except OSError as exc:
+        return Judged(f"{exc.filename} cannot be read ({exc.strerror}), so a session may be open", 0)
+    words = is_open or recent
+    return None if words is None else Judged(words, min(filter(None, began), default=0))
+
+
+def _signs(but: OpenSession | None) -> Iterator[tuple[_Sign, float]]:
+    """Yield each sign but one, and its age in seconds.  Raises `OSError`."""
     directory = os.path.join(agent_home(), _WHERE)
     try:
         names = sorted(os.listdir(directory))
     except FileNotFoundError:
-        return None
-    except OSError as exc:
-        return Judged(f"{directory} cannot be read ({exc.strerror}), so a session may be open", 0)
-    for name in names:
-        sign, age = _read(os.path.join(directory, name))
-        if sign.process and process_start(sign.process) == sign.started:
-            is_open = is_open or f"a session of {sign.client} is open (process {sign.process})"
-        elif age < RECENT:
-            recent = f"a session of {sign.client} was open less than {RECENT / 60:g} minutes ago"
-        else:
-            continue
-        began.append(sign.began)
-    words = is_open or recent
-    return None if words is None else Judged(words, min(filter(None, began), default=0))
+        return
+    for path in (os.path.join(directory, name) for name in names):
+        if but is None or path != but.path:
+            yield _read(path)
+
+
+def _is_open(sign: _Sign) -> bool:
+    return bool(sign.process) and process_start(sign.process) == sign.started
 
 
 def _read(path: str) -> tuple[_Sign, float]:

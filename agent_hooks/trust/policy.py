@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Literal
 
 from msgspec import Struct
 
-from agent_hooks.errors import count, os_reason
+from agent_hooks.errors import SettingsError, count, os_reason
 from agent_hooks.settings import PROJECT_DIRECTORY, agent_home
 from agent_hooks.settings_file import read_settings_file
 from agent_hooks.storage.rights import check_owner
 from agent_hooks.trees import ApprovedFile, SourceTree
 from agent_hooks.trust.manifest import DIRECTORIES, ProjectSet, TrustError, absolute, read_set
+from agent_hooks.trust.own import former_tree
 from agent_hooks.trust.place import Place, find_place
 from agent_hooks.trust.store import Approval, TrustStore
 
@@ -203,8 +205,14 @@ class Trust:
         return found.trees
 
     def _requires(self) -> bool:
-        settings = read_settings_file(os.path.join(self.agent_home, "settings.json"))
-        return settings is not None and settings.trust.required
+        path = os.path.join(self.agent_home, "settings.json")
+        # The former settings apply until a user takes the change up.
+        files = [read_settings_file(path)]
+        if (before := former_tree(self.agent_home)) is not None:
+            # Settings that were wrong wished for nothing.
+            with suppress(SettingsError):
+                files.append(read_settings_file(path, before))
+        return any(each is not None and each.trust.required for each in files)
 
 
 def judge(store: TrustStore, project: str, *, required: bool = False) -> ProjectTrust:
@@ -250,10 +258,11 @@ def _differences(old: Mapping[str, str], last: Mapping[str, str]) -> str:
         "with another": [name for name in old if old[name] != last.get(name, old[name])],
         "with": [name for name in old if name not in last],
     }
-    return " and ".join(f"{word} {_names(names)}" for word, names in found.items() if names)
+    return " and ".join(f"{word} {few(names)}" for word, names in found.items() if names)
 
 
-def _names(names: list[str]) -> str:
+def few(names: list[str]) -> str:
+    """Return the first names of many, and the number of the others."""
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     # A name in a project from elsewhere may be as long as a page.
     short = (name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…" for name in names[:_MOST_NAMES])
@@ -288,7 +297,7 @@ def _check_owner(path: str) -> None:
 
 def _reason(project: ProjectTrust) -> str:
     files = count(len(project.found.files), "file")
-    names = _names([file.name for file in project.found.files])
+    names = few([file.name for file in project.found.files])
     match project.state:
         case "changed" if project.found.problem is not None:
             return f"{project.found.problem}; the last approved files count"
@@ -312,4 +321,4 @@ def _changed(project: ProjectTrust) -> str:
     old = {} if project.approval is None else project.approval.files
     now = {file.name: file.digest for file in project.found.files}
     names = [name for name in sorted({*old, *now}) if old.get(name) != now.get(name)]
-    return f"its hooks or settings were changed ({_names(names)})"
+    return f"its hooks or settings were changed ({few(names)})"

@@ -209,7 +209,7 @@ os._exit(0)
     [("{}\n", True), (" {} \n", True), ("y\n", False), ("\n", False), ("{}", False), ("{}x\n", False)],
 )
 def test_only_the_code_that_is_shown_on_the_terminal_is_taken(session: OpenSession, answer: str, proved: bool) -> None:
-    """It is taken from the terminal itself, whatever stdin is. Enter, a yes and half a line are not taken for the code."""
+    """It is taken from the terminal itself, whatever stdin is. Enter, a yes and half a line are wrong."""
     found = typed(answer)
     assert (found == "terminal: True") is proved, found
     assert ("the code was not typed" in found) is not proved

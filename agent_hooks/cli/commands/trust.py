@@ -17,7 +17,19 @@ from agent_hooks.cli.reports.approvals import print_approvals
 from agent_hooks.cli.screen.marked import one_line
 from agent_hooks.cli.screen.trust_question import MOST_BYTES, MOST_FILES, is_large
 from agent_hooks.cli.streams import is_quiet, tell
-from agent_hooks.cli.trusting import ask, can_ask, confirm, day, say, say_done, say_lines, show, tell_approved
+from agent_hooks.cli.trusting import (
+    ask,
+    can_ask,
+    confirm,
+    day,
+    own_waiting,
+    say,
+    say_done,
+    say_lines,
+    show,
+    take_up,
+    tell_approved,
+)
 from agent_hooks.errors import count
 from agent_hooks.storage.rights import check_owner
 from agent_hooks.trust.ancestors import refuse_below_an_agent
@@ -81,6 +93,13 @@ def command(
     if digest is not None:
         _approve_digest(sources, trust.store(), digest)
         return
+    if not always and not files and (own := own_waiting()) is not None:
+        if not (yes or can_ask()):
+            raise click.UsageError(_NOT_HERE)
+        if not take_up(own, yes=yes):
+            ctx.exit(FAILED)
+        if not sources.projects:
+            return
     chosen = _chosen(sources, files)
     if not (yes or can_ask()) and (always or follow or any(each.waits for each in chosen)):
         raise click.UsageError(_NOT_HERE)

@@ -19,7 +19,8 @@ from agent_hooks.cli.reloading import HostReloading
 from agent_hooks.cli.screen.wording import short
 from agent_hooks.cli.session_check import Confirm, SessionCheck
 from agent_hooks.cli.setup import Setup, find_watched, hiding, load, make_runner, records_of
-from agent_hooks.cli.streams import complain
+from agent_hooks.cli.starting import is_users_start
+from agent_hooks.cli.streams import can_show_question, complain
 from agent_hooks.concurrency.orphans import Orphans
 from agent_hooks.dispatch.context import Mode
 from agent_hooks.errors import SessionError
@@ -80,7 +81,14 @@ class Start(NamedTuple):
     async def load(self, warn: Report, error: Report) -> Setup:
         """Read the settings and load the hooks, whose own code runs here; raises `SettingsError`."""
         sources = self.trust.sources(self.cwd) if self.sources is None else self.sources
-        setup = await load(find_watched(self.cwd, self.hook_files, sources, without=self.without))
+        found = find_watched(
+            self.cwd,
+            self.hook_files,
+            sources,
+            without=self.without,
+            takes_up=is_users_start(at_terminal=can_show_question()),
+        )
+        setup = await load(found)
         for warning in setup.warnings():
             warn(warning)
         for failure in setup.loaded.errors:

@@ -134,6 +134,10 @@ def prompt_keys(prompt: PromptLine) -> KeyBindings:
         else:
             prompt.leave()
 
+    @keys.add("c-t", filter=at_prompt & Condition(lambda: not prompt.buffer.text))
+    def _trust(event: KeyPressEvent) -> None:
+        prompt.submit("/trust")
+
     def mark_before() -> int:
         return prompt.pastes.mark_before(prompt.buffer.document.text_before_cursor)
 

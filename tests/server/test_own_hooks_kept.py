@@ -1,0 +1,220 @@
+"""Own hooks that change while a session runs: the former version judges too, until a user takes the change up."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+from agent_hooks.settings import agent_home
+from agent_hooks.trust.own import KEPT, own_files
+from other_agent import OtherAgent
+from running import Command
+from server.test_trust_in_other_agents import by_command, verdict
+
+GATE = """
+    from agent_hooks import Block
+
+    def register(api):
+        @api.on("tool_call", tool="bash")
+        async def gate(event, ctx):
+            return Block("not this one")
+"""
+ASK = """
+    from agent_hooks import Ask
+
+    def register(api):
+        api.on("tool_call", lambda event, ctx: Ask("sure?"), tool="bash")
+"""
+YES = """
+    def register(api):
+        @api.intercept("permission.ask")
+        def yes(input, output):
+            output.status = "allow"
+"""
+OPEN = "def register(api): ...\n"
+
+
+def own(name: str, text: str) -> Path:
+    """Write a file of the user's own hooks."""
+    path = Path(agent_home(), "hooks", name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(dedent(text))
+    return path
+
+
+def take_up() -> None:
+    """Take the own files up as they are, as a user does."""
+    own_files(agent_home()).take_up()
+
+
+def why(answer: dict[str, dict[str, str]]) -> str:
+    """Return the reason of a verdict."""
+    return answer.get("hookSpecificOutput", {}).get("permissionDecisionReason", "")
+
+
+def test_a_replaced_gate_judges_until_the_change_is_taken_up(agent: OtherAgent) -> None:
+    """The verdict names the former version, also after the end of the server and without one."""
+    gate = own("gate.py", GATE)
+    assert verdict(agent()) == "deny"
+    gate.write_text(OPEN)
+    answer = agent()
+    assert verdict(answer) == "deny"
+    assert "the former version of ~/.agent/hooks/gate.py" in why(answer)
+    assert "agent-hooks trust" in json.dumps(answer)
+    agent.command("serve", "--stop")
+    assert verdict(agent()) == "deny"
+    assert verdict(by_command(agent.command)) == "deny"
+    agent("SessionStart", source="startup", session_id="of an agent")
+    assert verdict(agent(session_id="of an agent")) == "deny"
+    take_up()
+    assert verdict(agent()) == "none"
+
+
+def test_a_missing_gate_judges(agent: OtherAgent) -> None:
+    """A running session needs not even the kept bytes."""
+    gate = own("gate.py", GATE)
+    assert verdict(agent()) == "deny"
+    gate.unlink()
+    assert "former version" in why(agent())
+    for name in ("hooks", "trust"):
+        shutil.rmtree(Path(agent_home(), name))
+    assert "former version" in why(agent())
+
+
+def test_the_stricter_verdict_holds(agent: OtherAgent) -> None:
+    """A new version that denies more counts at once, and so does an added hook."""
+    gate = own("gate.py", OPEN)
+    assert verdict(agent()) == "none"
+    gate.write_text(dedent(GATE))
+    assert why(agent()) == "not this one (~/.agent/hooks/gate.py)"
+    take_up()
+    gate.write_text(OPEN)
+    own("other.py", GATE.replace("not this one", "added"))
+    assert verdict(agent()) == "deny"
+
+
+@pytest.mark.parametrize("name", ["_rules.py", "_rules/__init__.py", "_rules/_deep.py"])
+def test_a_module_that_a_gate_imports_counts(agent: OtherAgent, name: str) -> None:
+    """Also where it is imported within the handler, or where a new package takes its place."""
+    own("gate.py", GATE.replace("return", "from _rules import allowed; return None if allowed else"))
+    if "/" in name:
+        own("_rules/__init__.py", "from ._deep import allowed")
+        own("_rules/_deep.py", "allowed = False")
+    else:
+        own("_rules.py", "allowed = False")
+    assert verdict(agent()) == "deny"
+    if name == "_rules.py":
+        own("_rules/__init__.py", "allowed = True")
+    else:
+        own(name, "allowed = True")
+    assert "former version" in why(agent())
+
+
+def test_settings_that_loosen_wait_and_those_that_tighten_count(agent: OtherAgent) -> None:
+    """Guards of both settings judge.  A hook that is disabled by hand judges too."""
+    own("gate.py", GATE.replace('"bash"', '"read"'))
+    settings = Path(agent_home(), "settings.json")
+    danger: dict[str, Any] = {"tool_input": {"command": "rm -rf /"}}
+    read: dict[str, Any] = {"tool_name": "Read", "tool_input": {"file_path": "/etc/hostname"}}
+    assert verdict(agent(**danger)) == "deny"
+    settings.write_text(
+        json.dumps({"guards": {"disabled": ["builtin:command-safety-guard"]}, "disabledHooks": ["hooks/gate.py"]})
+    )
+    assert "former settings" in json.dumps(agent(**danger))
+    assert "former version" in why(agent(**read))
+    take_up()
+    assert verdict(agent(**danger)) == "none"
+    assert verdict(agent(**read)) == "none"
+    settings.write_text("{}")
+    assert verdict(agent(**danger)) == "deny"
+    assert verdict(agent(**read)) == "deny"
+
+
+def test_a_hook_that_waits_settles_no_question(agent: OtherAgent) -> None:
+    """An added hook counts at once, but for its permissions."""
+    own("ask.py", ASK)
+    before = verdict(agent())
+    assert before in ("ask", "deny")
+    own("yes.py", YES)
+    assert verdict(agent()) == before
+    take_up()
+    assert verdict(agent()) != before
+
+
+def test_the_kept_bytes_are_private_and_replaced(agent: OtherAgent) -> None:
+    """No other user reads them.  The bytes before a change are gone."""
+    own("gate.py", "# secret words\n" + dedent(GATE))
+    agent()
+    kept = Path(agent_home(), KEPT)
+    assert kept.stat().st_mode & 0o777 == 0o600
+    own("gate.py", OPEN)
+    take_up()
+    assert "gate.py" in kept.read_text()
+    assert own_files(agent_home()).taken == {".agent/hooks/gate.py": OPEN.encode()}
+
+
+def test_kept_bytes_that_cannot_be_read_deny(agent: OtherAgent) -> None:
+    """A server that never read them cannot know the gates."""
+    own("gate.py", OPEN)
+    assert verdict(agent()) == "none"
+    agent.command("serve", "--stop")
+    Path(agent_home(), KEPT).write_text("{}")
+    assert verdict(agent()) == "deny"
+    assert "agent-hooks trust" in json.dumps(agent())
+    assert verdict(by_command(agent.command)) == "deny"
+
+
+def test_only_the_start_of_a_user_takes_up(command: Command, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run at a terminal names each changed file once.  A run below an agent takes nothing up."""
+    gate = own("gate.py", GATE)
+    assert "not this one" in command("run", "--no-session", "@bash true").stdout
+    gate.write_text(OPEN)
+    done = command("run", "--no-session", "@bash true")
+    assert "the former version of" in done.stdout
+    assert "gate.py" in done.stderr
+    seen = command.on_terminal("run", "--no-session", "@bash true")
+    assert "the former version of" in seen
+    monkeypatch.setenv("CLAUDECODE", "1")
+    assert "the former version of" in command.dialog("run", "--no-session", "@bash true").end()
+    monkeypatch.delenv("CLAUDECODE")
+    seen = command.dialog("run", "--no-session", "@bash true").end()
+    assert "count from now on: gate.py" in seen
+    assert "former version" not in seen
+    assert "gate.py" not in command("run", "--no-session", "@bash true").stderr
+
+
+def test_trust_shows_a_change_and_takes_it_up(command: Command, home: Path) -> None:
+    """While a session is recent, the code is wanted as well.  A no changes nothing."""
+    gate = own("gate.py", GATE)
+    command("run", "--no-session", "@bash true")
+    gate.write_text("# loose\n" + OPEN)
+    refused = command("trust", code=2).stderr
+    assert "terminal" in refused
+    dialog = command.dialog("trust")
+    assert "# loose" in dialog.sees("Take these changes up?")
+    dialog.type("n\n")
+    dialog.end(1)
+    assert "former version" in command("run", "--no-session", "@bash true").stdout
+    dialog = command.dialog("trust")
+    dialog.sees("Take these changes up?")
+    dialog.type("y\n")
+    dialog.end(None)
+    assert "blocked" not in command("run", "--no-session", "@bash true").stdout
+
+
+def test_a_typed_disable_counts_at_once(agent: OtherAgent) -> None:
+    """An earlier edit of the settings is still pending."""
+    own("gate.py", GATE)
+    own("gates.py", GATE.replace("not this one", "not that one"))
+    assert verdict(agent()) == "deny"
+    dialog = agent.command.dialog("disable", "gate")
+    dialog.end()
+    assert "not that one" in why(agent())
+    settings = Path(agent_home(), "settings.json")
+    settings.write_text(json.dumps({"disabledHooks": ["hooks/gate.py", "hooks/gates.py"]}))
+    assert "former version" in why(agent())
