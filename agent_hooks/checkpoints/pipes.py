@@ -40,17 +40,20 @@ class Pipes:
 
     async def passed(self, run: Callable[[], Awaitable[T]]) -> T:
         """Await a run of git, and let it pass the pipes."""
+        ended, slow = anyio.Event(), anyio.CancelScope()
         # An exception of the body would leave the task group as a group.
         results: list[T] = []
         failure: Exception | None = None
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._let_pass)
+            tasks.start_soon(self._let_pass, ended, slow)
             # The exception is raised again below.
             try:
                 results.append(await run())
             except Exception as exc:
                 failure = exc
-            tasks.cancel_scope.cancel()
+            # A quick run cancels no task: Python 3.11 drops the trace function of coverage and debuggers at that.
+            ended.set()
+            slow.cancel()
         if failure is not None:
             raise failure
         return results[0]
@@ -64,14 +67,18 @@ class Pipes:
             self.irregular = sorted({*self.irregular, *(path.removeprefix(f"{self._top}/") for path in found)})
             self._searched = True
 
-    async def _let_pass(self) -> None:
+    async def _let_pass(self, ended: anyio.Event, slow: anyio.CancelScope) -> None:
         if not self.irregular:
-            await anyio.sleep(_SLOW)
-            await self.search()
-        while self.irregular:
-            for path in self.irregular:
-                _open_and_close(os.path.join(self._top, path))
-            await anyio.sleep(_POLL)
+            with anyio.move_on_after(_SLOW):
+                await ended.wait()
+                return
+        with slow:
+            if not self.irregular:
+                await self.search()
+            while self.irregular:
+                for path in self.irregular:
+                    _open_and_close(os.path.join(self._top, path))
+                await anyio.sleep(_POLL)
 
 
 def _irregular(top: str) -> Iterator[str]:
