@@ -78,6 +78,8 @@ class Environment:
     def answer(self, hook: str) -> Any:
         """Return the answer of a hook to a call."""
         self.hook.write_text(hook)
+        # The hook of an earlier answer would judge too.
+        (self.hook.parent.parent / "trust" / "own.json").unlink(missing_ok=True)
         call = {"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": "Bash", "tool_use_id": "1"}
         text = json.dumps({**call, "tool_input": {"command": "ls"}})
         return json.loads(self.run([self.python, "-I", "-S", "stub.py", "PreToolUse"], text))
