@@ -59,7 +59,7 @@ def test_an_unknown_step_of_the_nightly_script_is_an_error_with_the_names() -> N
 
 @pytest.mark.parametrize(("script", "ends"), [("run", True), ("nightly", False)])
 def test_a_step_fails_at_its_first_command_that_fails(tmp_path: Path, script: str, ends: bool) -> None:
-    """`.ci/run` ends then, and `.ci/nightly` goes on with its other steps and fails at the end."""
+    """`.ci/run` ends then. `.ci/nightly` runs its other steps, and fails at the end."""
     shutil.copytree(ROOT / ".ci", tmp_path / ".ci")
     text = (tmp_path / ".ci" / script).read_text()
     names = re.findall(r"^step_(\w+)\(\)", text, re.MULTILINE)
