@@ -230,7 +230,9 @@ def test_below_an_agent_nothing_is_asked_or_approved(command: Command, monkeypat
         assert "has started this process" in command(*line, code=1).stderr
     add_gate(command, "changed")
     assert ASKS not in command.dialog("list").end()
-    assert len(listed(command)) == 1
+    assert "has started this process" in command("trust", "--list", code=1).stderr
+    monkeypatch.delenv("CLAUDECODE")
+    assert [(each["state"], each["approvals"]) for each in listed(command)] == [("changed", 1)]
 
 
 # ---- the command -----------------------------------------------------------------------------------------------------

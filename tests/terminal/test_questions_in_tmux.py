@@ -146,5 +146,5 @@ def test_a_yes_counts_after_the_end_of_the_call_was_on_screen(
     tmux.press("Down")
     tmux.sees("> 2. Yes")
     tmux.press("Enter")
-    tmux.sees("ok (")
+    tmux.sees("→ ok")
     assert (project / "PWNED").exists()
