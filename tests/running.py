@@ -12,6 +12,7 @@ import subprocess
 import sys
 import termios
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from textwrap import dedent
@@ -281,6 +282,21 @@ def read_all(fd: int) -> str:
 def sit_at(terminal: int) -> None:
     """Let this process's session have a terminal."""
     fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
+
+
+def start_at(terminal: int, line: Sequence[str], cwd: Path) -> subprocess.Popen[bytes]:
+    """Start a command in a session with this terminal, whose descriptor is closed here."""
+    process = subprocess.Popen(
+        line,
+        cwd=cwd,
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        start_new_session=True,
+        preexec_fn=lambda: sit_at(terminal),
+    )
+    os.close(terminal)
+    return process
 
 
 def read_terminal(fd: int, limit: float, seen: object) -> bytes:

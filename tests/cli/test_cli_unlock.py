@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import pty
 import shutil
 import subprocess
@@ -16,7 +15,7 @@ import pytest
 
 from agent_hooks.trust.ancestors import _MARKS
 from agent_hooks.trust.unlocked import state_path
-from running import Command, read_all, sit_at
+from running import Command, read_all, start_at
 
 
 @pytest.fixture(autouse=True)
@@ -40,16 +39,7 @@ def typed(command: Command, *words: str, code: int = 0, shell: list[str] | None 
     if shell is not None:
         # With a second command, the shell stays, instead of becoming the first.
         line = [*shell, f"{' '.join(line)}; exit $?"]
-    process = subprocess.Popen(
-        line,
-        cwd=command.project,
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        start_new_session=True,
-        preexec_fn=lambda: sit_at(theirs),
-    )
-    os.close(theirs)
+    process = start_at(theirs, line, command.project)
     seen = read_all(ours)
     assert process.wait(timeout=60) == code, seen
     return " ".join(seen.split())

@@ -12,11 +12,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-import forking
 from agent_hooks.trust.open_sessions import RECENT, OpenSession, open_session
 from agent_hooks.trust.policy import TOLD, Trust
 from running import Command
-from trust.approving import agent_file, approve, state
+from trust.approving import agent_file, approve, judged_session, state, unapproved
 
 pytestmark = pytest.mark.usefixtures("no_agent_around", "home")
 
@@ -24,19 +23,13 @@ pytestmark = pytest.mark.usefixtures("no_agent_around", "home")
 @pytest.fixture
 def command(project: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
     """Give the command line, without a terminal, in a project with a hook that nobody has approved."""
-    agent_file(project)
-    monkeypatch.setenv(forking.NO_TERMINAL, "1")
-    found = Command(project)
-    found.trusted = False
-    return found
+    return unapproved(project, monkeypatch)
 
 
 @pytest.fixture
 def session() -> OpenSession:
     """Give a session of an agent, which is this process."""
-    found = OpenSession("claude-code", "s")
-    found.seen(os.getpid())
-    return found
+    return judged_session()
 
 
 def signs(home: Path) -> list[Path]:

@@ -19,13 +19,12 @@ from pathlib import Path
 
 import pytest
 
-import forking
 from agent_hooks.server.journal import Alarm, Journal
 from agent_hooks.trust.open_sessions import OpenSession
 from agent_hooks.trust.policy import Trust
-from running import Command, sit_at
+from running import Command, start_at
 from support import PATIENCE
-from trust.approving import agent_file, approve, state
+from trust.approving import approve, judged_session, state, unapproved
 
 pytestmark = pytest.mark.usefixtures("no_agent_around", "home")
 OURS = f"{shlex.quote(sys.executable)} -m agent_hooks"
@@ -54,19 +53,13 @@ TERMINALS = ("script", "tmux", "screen")
 @pytest.fixture
 def command(project: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
     """Give the command line in a project with a hook that nobody has approved."""
-    agent_file(project)
-    monkeypatch.setenv(forking.NO_TERMINAL, "1")
-    found = Command(project)
-    found.trusted = False
-    return found
+    return unapproved(project, monkeypatch)
 
 
 @pytest.fixture
 def session() -> OpenSession:
     """Give a judged session, whose agent is this process."""
-    found = OpenSession("claude-code", "s")
-    found.seen(os.getpid())
-    return found
+    return judged_session()
 
 
 def attack(project: Path, line: str, program: str) -> str:
@@ -156,16 +149,7 @@ def test_each_command_that_loosens_something_wants_the_code(command: Command, se
         approve(command.project)
     Journal("claude-code", "s").raise_alarm(Alarm("claude-code", "s", str(command.project), "Bash", time.time()))
     ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        command.line(*line.split()),
-        cwd=command.project,
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        start_new_session=True,
-        preexec_fn=lambda: sit_at(theirs),
-    )
-    os.close(theirs)
+    process = start_at(theirs, command.line(*line.split()), command.project)
     seen = ""
     while select.select([ours], [], [], PATIENCE)[0]:
         try:

@@ -6,8 +6,13 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
+
+import forking
 from agent_hooks.trust.manifest import read_set
+from agent_hooks.trust.open_sessions import OpenSession
 from agent_hooks.trust.policy import ProjectTrust, Trust
+from running import Command
 
 GATE = "def register(api): ...\n"
 
@@ -18,6 +23,22 @@ def agent_file(project: Path, name: str = "hooks/gate.py", text: str | bytes = G
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return path
+
+
+def unapproved(project: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Return the command line, without a terminal, in a project with a hook that nobody has approved."""
+    agent_file(project)
+    monkeypatch.setenv(forking.NO_TERMINAL, "1")
+    found = Command(project)
+    found.trusted = False
+    return found
+
+
+def judged_session() -> OpenSession:
+    """Return an open session of an agent, which is this process."""
+    found = OpenSession("claude-code", "s")
+    found.seen(os.getpid())
+    return found
 
 
 def approve(project: Path, by: str = "trust") -> str:
