@@ -190,7 +190,7 @@ def _print(error: HookError) -> None:
 
 
 def is_attended(bridge: Bridge, environment: Mapping[str, str]) -> bool:
-    """Return whether a person is at the agent to answer a question; if that cannot be found out, no person is."""
+    """Return whether a user can answer a question in the agent, `False` if that is unknown."""
     if not bridge.is_attended(environment):
         return False
     return bridge.headless is None or _is_person_at(environment.get(bridge.process_variable, ""), bridge.headless)

@@ -127,6 +127,6 @@ class StartFile:
                 file.write(_PAGE.format(url=html.escape(url, quote=True)))
 
     def remove(self) -> None:
-        """Remove the file; it may be gone already."""
+        """Remove the file if it still exists."""
         with suppress(OSError):
             os.unlink(self.path)

@@ -60,7 +60,7 @@ def test_a_hook_is_approved_inside_of_the_program(terminal: Callable[..., Tmux],
     tmux.sees("count from now on? [y/N]", times=2)
     tmux.type("y")
     tmux.press("Enter")
-    # The session that runs is one of an agent.
+    # The running session belongs to an agent.
     code = re.search(r"Type (\w+) and Enter:", tmux.sees("and Enter:"))
     assert code is not None
     tmux.type(code[1])

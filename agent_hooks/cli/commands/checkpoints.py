@@ -95,7 +95,7 @@ def diff_command(name: str | None, session: str | None, cwd: str) -> None:
 @cwd_option
 @click.pass_context
 def restore_command(ctx: click.Context, name: str | None, session: str | None, yes: bool, cwd: str) -> None:
-    """Restore the files as they were at checkpoint NAME, or at one that you choose from a list.
+    """Restore the files of checkpoint NAME, or choose a checkpoint from a list.
 
     Shows the files that change, and asks. Ignored files, the index, stash, HEAD and branches are not touched. To take a
     restore back: agent-hooks checkpoints undo

@@ -147,7 +147,7 @@ def _print_points(*, as_json: bool) -> None:
 
 
 def _print_available(*, as_json: bool) -> None:
-    """Print the hooks that packages offer; raises `SettingsError` when the person's settings cannot be read."""
+    """Print the hooks that packages offer.  Raises `SettingsError` when the user's settings cannot be read."""
     settings = merge_settings([SourceTree(agent_home())])
     offered = offered_hooks()
     used = {each.entry: each.path in settings.hooks and each.path not in settings.disabled_hooks for each in offered}

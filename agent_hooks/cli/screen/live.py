@@ -14,7 +14,7 @@ from agent_hooks.ui.harmless import harmless
 
 SPINNER = "|/-\\"
 LIVE_LINES = 5
-"""The lines of the output of a running call that are shown."""
+"""The shown output lines of a running call."""
 # In fewer columns, the hint on keys is left out.
 _NARROW = 40
 
@@ -102,7 +102,7 @@ class Live:
 
 
 def spinning_line(status: str, turn: int, hints: Sequence[str], columns: int) -> Line:
-    """Return the status behind a spinner, and the hints: how long it goes on, and the key that ends it."""
+    """Return the status after a spinner with its hints: the elapsed time, and the key that ends the run."""
     shown = hints if columns >= _NARROW else hints[:-1]
     hint = "".join(f" · {each}" for each in shown)
     spinner = SPINNER[turn % len(SPINNER)]

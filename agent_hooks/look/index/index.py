@@ -327,7 +327,7 @@ def search(connection: sqlite3.Connection, text: str, limit: int) -> list[int]:
 
 
 def _query(words: list[str]) -> str:
-    """Return the question for the groups of letters; words of one letter have none."""
+    """Return the question for the groups of letters.  Words of one letter have none."""
     parts: dict[str, None] = {}
     for word in words:
         if len(word) == _GROUP - 1:

@@ -129,7 +129,7 @@ def link_into(command: Command) -> None:
                 command.deletes(word)
 
 
-# Long options whose value is a file or a directory that the program writes; some programs spell them with one dash.
+# Long options with a file or directory that the program writes. Some programs spell them with one dash.
 _LONG = lazy_pattern(
     r"--?(?!report-ident)(?:out(?:put|file|dir|form)?|export|log|junit|report|save|dump|trace|write|keyout|results|joblog|cookie-jar|"
     r"stderr|cache-dir|basetemp|target|dest|pack-destination|index-file|Logfile)[\w-]*"
@@ -138,7 +138,7 @@ _NO_LETTERS = (
     "ls ll la find gfind grep egrep fgrep zgrep rg ag ack awk gawk mawk git g ps lsof mount xargs pytest py.test ssh "
     "tar bsdtar zip unzip cp mv install scp chmod chown set docker podman file pgrep kill cut"
 )
-# Letters of short options whose value is a file that the program writes; other programs have only `-o`.
+# Letters of short options with a file that the program writes. Other programs have only `-o`.
 _LETTERS: dict[str, str] = {
     **dict.fromkeys(_NO_LETTERS.split(), ""),
     "curl": "oDc",
