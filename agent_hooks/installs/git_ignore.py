@@ -28,9 +28,8 @@ def how_to_ignore(path: str, shorten: Callable[[str], str] = str) -> str | None:
     ignore = f"echo {shlex.quote(f'{os.path.basename(path)}*')} >> {shlex.quote(shorten(os.path.normpath(exclude)))}"
     if _git(directory, "ls-files", "--error-unmatch", path)[0] != 0:
         return ignore
-    # A directory elsewhere may lie in another repository than the current one.
-    elsewhere = "" if shorten(directory) != directory else f"-C {shlex.quote(directory)} "
-    return f"git {elsewhere}rm --cached {shlex.quote(shorten(path))}; {ignore}"
+    # The file may belong to another repository than the current directory.
+    return f"git -C {shlex.quote(shorten(directory))} rm --cached {shlex.quote(os.path.basename(path))}; {ignore}"
 
 
 def _git(directory: str, *args: str) -> tuple[int | None, str]:

@@ -309,9 +309,9 @@ def test_what_was_changed_since_stays_and_so_does_the_backup(command: Command) -
     assert json.loads(path.read_text()) == {"a": 1, "b": 2}
 
 
-def test_a_symlinked_file_stays_a_symlink(command: Command, tmp_path: Path) -> None:
-    """Its target is changed, and the backup is beside the link."""
-    real = tmp_path / "dotfiles.json"
+def test_a_symlinked_file_stays_a_symlink(command: Command) -> None:
+    """Its target in the project is changed, and the backup is beside the link."""
+    real = command.project / "dotfiles.json"
     real.write_text("{}")
     path = local(command)
     path.parent.mkdir()
@@ -616,10 +616,10 @@ def test_a_token_is_not_printed_when_it_goes(line: str, command: Command) -> Non
     assert address.token not in done.stdout + done.stderr
 
 
-def test_a_token_goes_into_no_file_that_git_would_take_along_from_elsewhere(command: Command, tmp_path: Path) -> None:
-    """Settings may be a link to a file of another repository, where the token would be."""
+def test_a_token_goes_into_no_file_that_git_would_take_along_from_elsewhere(command: Command) -> None:
+    """Settings may be a link to a file of a repository inside, where the token would be."""
     command.add_hook(TURNS)
-    other = tmp_path / "it's elsewhere"
+    other = command.project / "it's elsewhere"
     other.mkdir()
     file = other / "mine.json"
     file.write_text("{}")
