@@ -268,6 +268,8 @@ def test_untrust_ends_what_a_server_runs(stranger: Stranger, no_agent_around: No
     approve(stranger.top)
     entry = stranger.entry()
     assert denied(stranger.send(entry))
+    # As if the last session had ended long ago.
+    shutil.rmtree(Path.home() / ".agent" / "trust" / "open")
     assert stranger.run("untrust").returncode == 0
     assert not denied(stranger.send(entry))
 

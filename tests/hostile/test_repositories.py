@@ -50,6 +50,7 @@ LINES: tuple[tuple[str, ...], ...] = (
     ("replay", "{transcript}"),
     *(("checkpoints", name) for name in ("list", "show", "diff", "restore", "undo")),
     ("undo", "--yes"),
+    ("redo", "--yes"),
     ("checkpoints", "prune", "--keep", "5"),
     ("guard", "explain", "ls"),
     ("guard", "check", "--json"),

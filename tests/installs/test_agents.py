@@ -377,7 +377,7 @@ def test_all_installs_in_each_agent_that_is_here_and_uninstall_all_leaves_no_fil
     assert {path: each for path, each in after.items() if not path.startswith(own)} == {
         path: each for path, each in before.items() if not path.startswith(own)
     }
-    assert {Path(each).name for each in own} <= {"hooks", "records", "trust", "trust.json"}
+    assert {Path(each).name for each in own} <= {"hooks", "records", "server.key", "trust", "trust.json"}
 
 
 def test_all_names_the_agents_that_are_not_here(served: Command, home: Path) -> None:

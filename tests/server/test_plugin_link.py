@@ -22,8 +22,9 @@ from agent_hooks.bridges.plugin import PluginBridge
 from agent_hooks.installs.generated import heartbeat_path, last_heartbeat, plugin_path, stub_path
 from agent_hooks.server import client
 from agent_hooks.server.control import servers
+from agent_hooks.server.files import server_key
 from agent_hooks.server.plugin_file import refresh_plugins, write_plugin
-from agent_hooks.server.stub import HELLO, config_of
+from agent_hooks.server.stub import HELLO, PROTOCOL, config_of
 from plugged import Plugged
 from running import Command
 from support import PATIENCE, until
@@ -450,16 +451,17 @@ def test_an_agent_ends_at_once_when_no_server_could_be_started(agent: Plugged) -
 
 
 @contextmanager
-def false_server(agent: Plugged, *lines: bytes) -> Iterator[None]:
-    """Listen in the server's place and answer each connection with these lines, and then close it."""
+def false_server(agent: Plugged, hello: bytes, answer: bytes) -> Iterator[None]:
+    """Listen in the server's place, answer each connection with a signed answer, and then close it."""
     directory, name = client.place(config_of(agent.bridge), str(agent.command.project))
+    key = server_key()
     assert client.is_private(directory)
     path = f"{directory}/{name}.socket"
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
         listener.listen()
 
-        def answer() -> None:
+        def serve() -> None:
             while True:
                 try:
                     connection, _ = listener.accept()
@@ -467,11 +469,11 @@ def false_server(agent: Plugged, *lines: bytes) -> Iterator[None]:
                     return
                 # The plugin may close the connection at the first line.
                 with connection, suppress(OSError):
-                    connection.sendall(lines[0])
-                    connection.recv(1 << 20)
-                    connection.sendall(b"".join(lines[1:]))
+                    connection.sendall(hello)
+                    request = client.digest_of(connection.recv(1 << 20))
+                    connection.sendall(client.signature(key, request, answer) + b" " + answer)
 
-        thread = threading.Thread(target=answer, daemon=True)
+        thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         try:
             yield
@@ -482,21 +484,21 @@ def false_server(agent: Plugged, *lines: bytes) -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
-    ("lines", "reason"),
+    ("hello", "answer", "reason"),
     [
-        ((HELLO.encode(), b'[0, {"return": {'), "the server ended while it judged this"),
-        ((HELLO.encode(), b'[0, {"return": {\n'), "the server's answer is no JSON"),
-        ((HELLO.encode(), b"[0, 7]\n"), "the server's answer has another form"),
-        ((HELLO.encode(), b'{"error": "too busy"}\n'), "too busy"),
-        ((HELLO.encode(), b'[0, {"run": "rm"}]\n'), "the server's answer has a run"),
-        ((b'{"agent_hooks": "9.9.9", "protocol": 9}\n', b"[0, {}]\n"), "another version serves here"),
+        (HELLO, '[0, {"return": {', "the server ended while it judged this"),
+        (HELLO, '[0, {"return": {\n', "the server's answer is no JSON"),
+        (HELLO, "[0, 7]\n", "the server's answer has another form"),
+        (HELLO, '{"error": "too busy"}\n', "too busy"),
+        (HELLO, '[0, {"run": "rm"}]\n', "the server's answer has a run"),
+        ('{"agent_hooks": "9.9.9", "protocol": 9}\n', "[0, {}]\n", "another version serves here"),
     ],
 )
 def test_an_answer_that_is_cut_off_or_of_another_version_denies(
-    agent: Plugged, lines: tuple[bytes, ...], reason: str
+    agent: Plugged, hello: str, answer: str, reason: str
 ) -> None:
     """An answer counts only if it is whole, and of this version; the reason has the install line."""
-    with false_server(agent, *lines), agent:
+    with false_server(agent, hello.encode(), answer.encode()), agent:
         found = reason_of(agent.bash())
     assert reason in found
     assert "agent-hooks install pi" in found
@@ -504,7 +506,7 @@ def test_an_answer_that_is_cut_off_or_of_another_version_denies(
 
 def test_a_request_of_another_version_is_refused_by_the_server(agent: Plugged) -> None:
     """The plugin of an earlier version denies, and names the command that brings it up to date."""
-    agent.change('\\"protocol\\": 2, \\"do\\"', '\\"protocol\\": 1, \\"do\\"')
+    agent.change(f'\\"protocol\\": {PROTOCOL}, \\"do\\"', '\\"protocol\\": 1, \\"do\\"')
     with agent:
         reason = reason_of(agent.bash())
     assert f"this is agent_hooks {__version__}" in reason
