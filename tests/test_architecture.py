@@ -36,7 +36,7 @@ LAYERS = [
 """The rooms from the bottom; the rooms of one line are of one height and do not import each other."""
 FAMILIES = {
     "concurrency/deadlines": set[str](),
-    "ui": {"calls", "charset", "dialogs", "fitting", "harmless", "reading"},
+    "ui": {"charset", "dialogs", "fitting", "harmless", "reading"},
     "transformers": {"exclusion", "config"},
     "guards": {
         *(
@@ -71,7 +71,7 @@ FAMILIES = {
     },
     "transcripts": {"databases"},
     "host/tools": {"listing", "search"},
-    "host/models": {"remote", "conversation", "keys"},
+    "host/models": {"remote", "conversation"},
     "cli/modes": set[str](),
     "cli/commands": set[str](),
 }

@@ -26,9 +26,8 @@ from agent_hooks.installs.places import (
     targets,
     uninstall_line,
 )
-from agent_hooks.installs.plan import check_links, choose_address, diff_of, installing, uninstalling
+from agent_hooks.installs.plan import check_links, choose_address, diff_of, finish, installing, make_all, uninstalling
 from agent_hooks.installs.registry import elsewhere, forget, generated_files, missing_directories, remember
-from agent_hooks.installs.writing import finish, make_all
 from agent_hooks.server.control import refresh_ports
 from agent_hooks.server.fixed import fixed_here
 from agent_hooks.server.journal import forget_agent, forget_starts

@@ -1,19 +1,19 @@
-"""The person's answers for good, as the commands list and end them."""
+"""The user's answers for good, as the commands list and end them, and lines in the records about such a command."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
-from rich.table import Table
-
-from agent_hooks.cli.noting import note, person_settings
 from agent_hooks.cli.screen.marked import one_line
 from agent_hooks.cli.screen.wording import plain_table
 from agent_hooks.cli.setup import hiding
-from agent_hooks.errors import count
+from agent_hooks.cli.streams import complain
+from agent_hooks.errors import AgentHooksError, HookError, count
 from agent_hooks.hooks.loaded import LoadedHook
+from agent_hooks.host import CLIENT
+from agent_hooks.records import Records
 from agent_hooks.records.recorder import CallRecorder
 from agent_hooks.remembering import EXCEPTIONS
 from agent_hooks.remembering.kept import About, Kept
@@ -21,7 +21,11 @@ from agent_hooks.remembering.memory import fields_of
 from agent_hooks.remembering.project import Project
 from agent_hooks.remembering.store import Store
 from agent_hooks.runner.runner import HookRunner
-from agent_hooks.settings import Settings, agent_home
+from agent_hooks.settings import Settings, agent_home, load_settings
+from agent_hooks.trust.policy import Trust
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 
 def store() -> Store:
@@ -105,3 +109,32 @@ def revoke(number: int, cwd: str) -> str:
 
     note(cwd, settings, write)
     return f"ended: answer {number}" if gone is None else f"ended: answer {number}: {hiding(settings)(str(about))}"
+
+
+def person_settings(cwd: str) -> Settings:
+    """Return the settings of a directory, the defaults where they cannot be read: those turn nothing off."""
+    try:
+        return load_settings(cwd=cwd, trust=Trust())
+    except AgentHooksError:
+        return Settings()
+
+
+def note(cwd: str, settings: Settings, write: Callable[[HookRunner, CallRecorder], object]) -> None:
+    """Let `write` add lines to the records of a directory, unless the person's settings turn records off.
+
+    A line that cannot be written is told on stderr, and hinders nothing.
+    """
+    own = settings.records
+    if not own.enabled:
+        return
+    records = Records(client=CLIENT, days=own.days, bytes=own.bytes, patterns=settings.redaction.patterns, project=cwd)
+    runner = HookRunner([], cwd=cwd, records=records)
+    runner.on_error(_tell)
+    recorder = runner.engine.recorder
+    assert isinstance(recorder, CallRecorder), "the runner was made with records"
+    write(runner, recorder)
+    runner.end_records()
+
+
+def _tell(error: HookError) -> None:
+    complain(str(error))

@@ -33,8 +33,7 @@ from agent_hooks.dispatch.points import Changed
 from agent_hooks.dispatch.reading import misplaced, read_answer
 from agent_hooks.dispatch.table import EventSpec, OnError, spec_name
 from agent_hooks.errors import HookUsageError, Outcome, describe, honest, hook_error, place_of, shown
-from agent_hooks.ui.base import Asker
-from agent_hooks.ui.calls import call_text
+from agent_hooks.ui.base import Asker, call_text
 from agent_hooks.values.answers import AddContext, Answer, Ask, Block, Cancel, Cause, Continue, Replace, Rewrite, Stop
 
 

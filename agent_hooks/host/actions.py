@@ -21,7 +21,7 @@ from agent_hooks.host.agent import Agent
 from agent_hooks.host.compaction import accept, prepare, summarize
 from agent_hooks.host.exchanges import conversation
 from agent_hooks.host.model import THINKING_LEVELS, Model, ThinkingLevel
-from agent_hooks.host.models.keys import find_key
+from agent_hooks.host.models import find_key
 from agent_hooks.host.runs import Runs
 from agent_hooks.host.session import Session
 from agent_hooks.host.session_file import paused_collector

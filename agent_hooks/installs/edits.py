@@ -1,4 +1,7 @@
-"""Edit a settings file of another agent: planned, shown as a diff, made in one step, with a backup beside the file."""
+"""Edit a settings file of another agent: planned, shown as a diff, made in one step, with a backup next to the file.
+
+Each format reads a text, and edits it so that all other places keep their bytes.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,49 @@ import codecs
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from agent_hooks.bridges.base.payloads import BridgeError
 from agent_hooks.errors import SettingsError, os_reason, shown
-from agent_hooks.installs.formats import NAMES, Format, edited, parse
 from agent_hooks.settings_file import read_file
 from agent_hooks.storage.files import StorageError, write_atomically
 from agent_hooks.ui.harmless import harmless
+
+Format = Literal["json", "jsonc", "json5", "toml"]
+"""`jsonc` has comments and commas behind the last member; `json5` has single quotes and bare keys too."""
+
+NAMES: Mapping[Format, str] = {"json": "JSON", "jsonc": "JSON with comments", "json5": "JSON5", "toml": "TOML"}
+"""The name of each format in an error."""
+
+
+def parse(text: str, format: Format = "json") -> Any:
+    """Return the value of a text, an empty object for an empty text.  Raises `ValueError` or `RecursionError`."""
+    if format == "toml":
+        # Imported here, because most agents have no settings in TOML.
+        from agent_hooks.installs import toml_text
+
+        return toml_text.parse(text)
+    from agent_hooks.installs import json_text
+
+    return json_text.parse(text, format)
+
+
+def edited(text: str, new: dict[str, Any], format: Format = "json") -> str:
+    """Return `text` with the value `new`; the members that do not change keep their text.
+
+    Raises `ValueError` or `RecursionError` for a text that cannot be edited.
+    """
+    if format == "toml":
+        from agent_hooks.installs import toml_text
+
+        return toml_text.edited(text, new)
+    from agent_hooks.installs import json_text
+
+    return json_text.edited(text, new, format)
+
 
 # The end of a backup's name.
 BACKUP = ".before-agent-hooks"

@@ -14,7 +14,7 @@ from agent_hooks.bridges.base import Bridge
 from agent_hooks.bridges.base.installation import Installed
 from agent_hooks.bridges.driver import needed_events
 from agent_hooks.errors import SettingsError, shown
-from agent_hooks.installs.formats import Format
+from agent_hooks.installs.edits import Format
 from agent_hooks.installs.generated import plugin_path, stub_path
 from agent_hooks.storage.programs import find_program
 

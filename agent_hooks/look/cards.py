@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from agent_hooks.errors import count
 from agent_hooks.look.index import Index
 from agent_hooks.look.index.columns import BY_ORDER, FROM_TRANSCRIPT, GONE, VERDICTS
-from agent_hooks.look.index.lines import DATABASE, line_at, recorded_call, shown_text, transcript_line
+from agent_hooks.look.index.files import DATABASE, line_at, recorded_call, shown_text, transcript_line
 from agent_hooks.look.rungs import questions, rungs
 from agent_hooks.look.turns import turn_of
 from agent_hooks.records.joining import Record

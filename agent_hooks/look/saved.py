@@ -1,4 +1,6 @@
-"""Compose the page as one file: its modules as one script, its style sheet, and the data as text.
+"""The static files of the page, read from the package once; a request names one of them, or gets nothing.
+
+Compose the page as one file: its modules as one script, its style sheet, and the data as text.
 
 The file has a policy of its own, with the hashes of the script and the style sheet, so that nothing else in it runs and
 nothing in it can connect.  Every `<` of the data is escaped, so that no text of it can end the element that holds it.
@@ -14,16 +16,82 @@ import gzip
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from time import time
 from typing import Any
 
 from msgspec import Struct
 
 from agent_hooks.errors import AgentHooksError
-from agent_hooks.look.files import ENTRY, STYLE, saved_policy, text_of
 from agent_hooks.look.index.columns import GONE
-from agent_hooks.look.viewing import Viewing
+from agent_hooks.look.view import View
+
+PAGE = Path(__file__).parent / "page"
+"""The folder of the page's files."""
+INDEX = "index.html"
+"""The name of the document."""
+ENTRY = "main.js"
+"""The module that the document loads first."""
+STYLE = "look.css"
+"""The one style sheet."""
+_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+}
+
+
+class PageFile(Struct, frozen=True):
+    """One file of the page."""
+
+    content: bytes
+    media_type: str
+
+
+@cache
+def page_files() -> Mapping[str, PageFile]:
+    """Return the files by name."""
+    return {
+        path.name: PageFile(path.read_bytes(), _TYPES[path.suffix])
+        for path in sorted(PAGE.iterdir())
+        if path.suffix in _TYPES
+    }
+
+
+def text_of(name: str) -> str:
+    """Return the text of one file."""
+    return page_files()[name].content.decode()
+
+
+LIVE_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "frame-ancestors 'none'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
+)
+"""The Content-Security-Policy of the server's responses."""
+SAFE_HEADERS = {
+    "content-security-policy": LIVE_POLICY,
+    "referrer-policy": "no-referrer",
+    "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "cross-origin-resource-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+}
+"""The headers that every response has."""
+
+
+def saved_policy(script: str, style: str) -> str:
+    """Return the policy of a saved file: the hashes of its one script and its one style sheet, and no connection at all.
+
+    A meta tag cannot forbid frames, so `frame-ancestors` is left out.
+    """
+    return (
+        f"default-src 'none'; script-src '{script}'; style-src '{style}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
+    )
+
 
 MOST_CARDS = 10_000
 """The newest calls that have their cards in the file."""
@@ -80,7 +148,7 @@ def note(calls: int, cards: int, removed: int = 0) -> str:
     return f"{held} {gone} left out, because the record or the session file was removed or replaced."
 
 
-def compose(view: Viewing, cards: int = MOST_CARDS) -> Saved:
+def compose(view: View, cards: int = MOST_CARDS) -> Saved:
     """Return the page with its data as one file; raises `AgentHooksError` where it would be larger than `MOST_BYTES`."""
     data = _data(view, cards)
     script, style = one_script(), text_of(STYLE)
@@ -100,7 +168,7 @@ def compose(view: Viewing, cards: int = MOST_CARDS) -> Saved:
     return Saved(content, saved["calls"], data["summary"]["sessions"], saved["cards"], saved["removed"])
 
 
-def _data(view: Viewing, most_cards: int) -> dict[str, Any]:
+def _data(view: View, most_cards: int) -> dict[str, Any]:
     summary, columns = view.summary(), view.columns()
     header = columns.header()
     arrays, rows_in_all = bytearray(columns.to_bytes()), int(header["count"])
@@ -146,9 +214,7 @@ def _newest(times: memoryview[float]) -> list[int]:
     return sorted(range(len(times)), key=lambda row: (times[row], row), reverse=True)
 
 
-def _cards(
-    view: Viewing, rows: Iterable[int], verdicts: memoryview, most: int
-) -> tuple[list[int], list[dict[str, Any]]]:
+def _cards(view: View, rows: Iterable[int], verdicts: memoryview, most: int) -> tuple[list[int], list[dict[str, Any]]]:
     """Return the first rows whose calls are there, and their cards. Any other row gets the verdict `GONE`."""
     found: list[int] = []
     cards: list[dict[str, Any]] = []

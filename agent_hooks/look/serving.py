@@ -16,10 +16,9 @@ from anyio.lowlevel import current_token
 from hypercorn.config import Config
 from starlette.types import ASGIApp
 
-from agent_hooks.look.access import START_SECONDS, Access
-from agent_hooks.look.app import application
+from agent_hooks.look.app import START_SECONDS, Access, application
 from agent_hooks.look.live import Live
-from agent_hooks.look.viewing import Viewing
+from agent_hooks.look.view import View
 from agent_hooks.storage.files import refusing
 
 _PAGE = """\
@@ -42,7 +41,7 @@ def listen() -> socket.socket:
 
 
 async def look(
-    view: Viewing,
+    view: View,
     directory: str,
     ready: Callable[[str, str], object],
     stop: anyio.Event,

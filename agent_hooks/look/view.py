@@ -32,8 +32,7 @@ from agent_hooks.look.index.columns import (
     REWRITTEN,
     Columns,
 )
-from agent_hooks.look.index.files import Source
-from agent_hooks.look.index.lines import DATABASE
+from agent_hooks.look.index.files import DATABASE, Source
 from agent_hooks.settings import agent_home, merge_settings, user_home
 from agent_hooks.trees import SourceTree
 

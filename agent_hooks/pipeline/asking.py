@@ -25,8 +25,7 @@ from agent_hooks.guards.base import remedy
 from agent_hooks.pipeline.call import AbortedCallError, JudgedCall
 from agent_hooks.pipeline.edits import SHOWN_BY_DIFF, diff_of, is_whole
 from agent_hooks.pipeline.risks import risk_of
-from agent_hooks.ui.base import CHOICES, NO, ONCE, Answer, Choice, Question, takes_questions
-from agent_hooks.ui.calls import call_text
+from agent_hooks.ui.base import CHOICES, NO, ONCE, Answer, Choice, Question, call_text, takes_questions
 from agent_hooks.values.answers import Ask, Block, Stop
 from agent_hooks.values.frozen import thaw
 from agent_hooks.values.tool import MAIN_ARGUMENT

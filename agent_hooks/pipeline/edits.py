@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from agent_hooks.effects.machine import LocalMachine
+from agent_hooks.effects import LocalMachine
 from agent_hooks.storage.files import StorageError, check_regular, read_regular
 
 _MOST_BYTES = 256 * 1024

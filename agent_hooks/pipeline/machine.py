@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from agent_hooks.effects.machine import LocalMachine
+from agent_hooks.effects import LocalMachine
 from agent_hooks.storage.real_path import real_path, spelled_for_disk
 
 

@@ -30,8 +30,8 @@ from agent_hooks.guards.base import GuardedCall, GuardOptions
 from agent_hooks.guards.patches import patched_names
 from agent_hooks.guards.shell import CommandSafetyGuard
 from agent_hooks.host.session import Session
-from agent_hooks.installs import formats
-from agent_hooks.installs.formats import Format
+from agent_hooks.installs import edits
+from agent_hooks.installs.edits import Format
 from agent_hooks.pipeline.archives import list_archive
 from agent_hooks.records.joining import Reader
 from agent_hooks.records.verifying import verify
@@ -186,7 +186,7 @@ def _edited_settings(data: bytes) -> None:
         with suppress(RecursionError):
             try:
                 text = data.decode()
-                before = formats.parse(text, kind)
+                before = edits.parse(text, kind)
             except ValueError:
                 continue
             if isinstance(before, dict) and "ours" not in before:
@@ -195,15 +195,15 @@ def _edited_settings(data: bytes) -> None:
 
 def _check_edit(text: str, before: dict[str, Any], after: dict[str, Any], kind: Format) -> None:
     try:
-        changed = formats.edited(text, after, kind)
-        back = formats.edited(changed, before, kind)
+        changed = edits.edited(text, after, kind)
+        back = edits.edited(changed, before, kind)
     except ValueError as exc:
         # A table of TOML may have a form that is not edited.
         if kind == "toml":
             return
         raise Finding(f"the text cannot be edited: {exc}") from None
     # The representation also compares numbers that equal no number.
-    if repr(formats.parse(changed, kind)) != repr(after) or repr(formats.parse(back, kind)) != repr(before):
+    if repr(edits.parse(changed, kind)) != repr(after) or repr(edits.parse(back, kind)) != repr(before):
         raise Finding("the edited text has other values")
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_hooks.cli.screen.blocks import LONGEST_BLOCK, MOST_LINES, Block, MarkdownBlocks
+from agent_hooks.cli.screen.markdown import LONGEST_BLOCK, MOST_LINES, Block, MarkdownBlocks
 
 TEXT = """# Title
 Text.

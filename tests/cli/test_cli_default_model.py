@@ -11,9 +11,8 @@ import click
 import pytest
 
 from agent_hooks import SettingsError, UserMessage, load_settings
-from agent_hooks.cli.choosing_model import DEFAULTS, choose_model
-from agent_hooks.host.models import model_for, open_model
-from agent_hooks.host.models.keys import KEY_VARIABLES
+from agent_hooks.cli.choosing import DEFAULTS, choose_model
+from agent_hooks.host.models import KEY_VARIABLES, model_for, open_model
 from agent_hooks.host.models.puppet import NO_MODEL
 from model_server import KEY, ModelServer, Say
 from running import Command

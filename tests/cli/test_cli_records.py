@@ -19,10 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from agent_hooks.cli.recorded import find
-from agent_hooks.cli.reports.explained import explanation
-from agent_hooks.cli.reports.ladder import print_ladder
-from agent_hooks.cli.reports.recorded import json_line, row_of
+from agent_hooks.cli.reports.ladder import explanation, print_ladder
+from agent_hooks.cli.reports.recorded import find, json_line, row_of
 from agent_hooks.records.files import file_name
 from agent_hooks.records.joining import Reader, Record
 from agent_hooks.records.lines import Answer, Decision, Line, Note, Prompt, Question, Result, Step, Turn

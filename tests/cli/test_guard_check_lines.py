@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from agent_hooks.cli.commands import guard as module
 from agent_hooks.cli.main import cli
-from agent_hooks.cli.reports.effects import effect_data
+from agent_hooks.cli.reports.guards import effect_data
 from agent_hooks.guards.base import GuardedCall
 from agent_hooks.values.answers import Block
 from agent_hooks.values.effects import Effects

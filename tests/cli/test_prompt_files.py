@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_hooks.cli.interactive.prompt_files import LONGEST, PromptFiles
+from agent_hooks.cli.interactive.vocabulary import LONGEST, PromptFiles
 from agent_hooks.storage.files import StorageError
 from running import Command
 

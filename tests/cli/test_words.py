@@ -15,7 +15,7 @@ from prompt_toolkit.layout.processors import Transformation, TransformationInput
 from prompt_toolkit.output import DummyOutput
 from prompt_toolkit.utils import get_cwidth
 
-from agent_hooks.cli.screen.words import LONGEST, BetweenWords, shifts
+from agent_hooks.cli.screen.line import LONGEST, BetweenWords, shifts
 
 
 def transformed(text: str, columns: int) -> Transformation:

@@ -15,9 +15,9 @@ import httpx2
 import pytest
 
 from agent_hooks import HookError, UserMessage
-from agent_hooks.host.inbox import InboxLimits
 from agent_hooks.host.lifecycle import SessionHost
 from agent_hooks.host.models import open_model
+from agent_hooks.host.runs import InboxLimits
 from agent_hooks.host.session import Session
 from agent_hooks.testing import MakeRunner, ScriptedUI
 from agent_hooks.values.content import text_of_content

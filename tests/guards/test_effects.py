@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_hooks import effects as machine_module
 from agent_hooks import effects_of
-from agent_hooks.effects import machine
-from agent_hooks.effects.machine import LocalMachine, slow_mounts
+from agent_hooks.effects import LocalMachine, slow_mounts
 from agent_hooks.guards.shell import limit
 from agent_hooks.values.effects import Effects
 from guard_corpus import rows
@@ -263,7 +263,7 @@ def test_a_mount_that_may_not_answer_is_not_touched(tmp_path: Path, monkeypatch:
     slow.mkdir()
     (slow / "link").symlink_to("/etc")
     (tmp_path / "in").symlink_to(slow)
-    monkeypatch.setattr(machine, "slow_mounts", lambda: slow_mounts(str(mounts)))
+    monkeypatch.setattr(machine_module, "slow_mounts", lambda: slow_mounts(str(mounts)))
     touched: list[str] = []
     readlink = os.readlink
 
@@ -284,7 +284,7 @@ def test_without_a_list_of_mounts_only_the_directories_in_use_are_touched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The project and the home answer, or the agent would not work."""
-    monkeypatch.setattr(machine, "slow_mounts", lambda: slow_mounts(str(tmp_path / "none")))
+    monkeypatch.setattr(machine_module, "slow_mounts", lambda: slow_mounts(str(tmp_path / "none")))
     for name in ("project", "elsewhere"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "link").symlink_to("/etc")

@@ -37,7 +37,7 @@ from agent_hooks import (
 from agent_hooks.host.compaction import accept, prepare, summarize
 from agent_hooks.host.exchanges import conversation, summary_message
 from agent_hooks.host.model import EndPiece, ModelRequest, Piece, TextPiece
-from agent_hooks.host.models.keys import find_key
+from agent_hooks.host.models import find_key
 from agent_hooks.host.tokens import context_tokens, estimate_tokens
 from agent_hooks.values.content import AssistantBlock, Entry, Message
 from agent_hooks.values.wire import to_json

@@ -9,7 +9,7 @@ import pytest
 from anyio import to_thread
 
 from agent_hooks import Attachment, SendError
-from agent_hooks.host.inbox import Inbox, InboxLimits, Injected
+from agent_hooks.host.runs import Inbox, InboxLimits, Injected
 from support import PATIENCE
 
 pytestmark = pytest.mark.anyio

@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from agent_hooks import Attachment, HookAPI, SendError, UserMessage
-from agent_hooks.host.inbox import InboxLimits
+from agent_hooks.host.runs import InboxLimits
 from agent_hooks.host.session import Session
 from agent_hooks.values.content import text_of_content
 from host.hosting import stage

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from agent_hooks.effects import effects_of
 from agent_hooks.guards.base import GuardedCall
-from agent_hooks.host.caution import Caution
-from agent_hooks.host.looking import _acts, acting, uses_of
+from agent_hooks.host.caution import Caution, _acts, acting, uses_of
 from agent_hooks.values.answers import Ask
 from agent_hooks.values.effects import Effects, Program, Unknown
 

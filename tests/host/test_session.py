@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from prompt_toolkit.utils import get_cwidth
 
 from agent_hooks import SessionError, ToolResultMessage, UserMessage
-from agent_hooks.cli.interactive.labels import session_option
+from agent_hooks.cli.interactive.candidates import session_option
 from agent_hooks.host.session import Session
 from agent_hooks.host.session_file import SessionSummary, list_sessions
 from agent_hooks.values.wire import to_json

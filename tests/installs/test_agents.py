@@ -22,8 +22,7 @@ from agent_hooks import __version__
 from agent_hooks.bridges import BRIDGES, open_bridge
 from agent_hooks.bridges.base import Bridge
 from agent_hooks.errors import SettingsError
-from agent_hooks.installs.edits import BACKUP, edit
-from agent_hooks.installs.formats import parse
+from agent_hooks.installs.edits import BACKUP, edit, parse
 from agent_hooks.installs.generated import Heartbeat, heartbeat_path, plugin_path, stub_path
 from running import Command
 

@@ -11,7 +11,7 @@ import pytest
 from agent_hooks.bridges import open_bridge
 from agent_hooks.errors import SettingsError
 from agent_hooks.installs.edits import BACKUP, Edit, edit
-from agent_hooks.installs.writing import finish, make_all
+from agent_hooks.installs.plan import finish, make_all
 from installs.test_agents import prepare, tree
 from running import Command
 

@@ -14,8 +14,7 @@ import anyio
 import pytest
 
 from agent_hooks.look import live
-from agent_hooks.look.access import Access
-from agent_hooks.look.app import application
+from agent_hooks.look.app import Access, application
 from agent_hooks.look.index.index import Changes
 from agent_hooks.look.live import Live
 from agent_hooks.look.view import View

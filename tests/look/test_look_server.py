@@ -14,7 +14,7 @@ from textwrap import dedent
 
 import pytest
 
-from agent_hooks.look.access import Access
+from agent_hooks.look.app import Access
 from look.made_up import MadeUpView
 from look.serving import Served, served
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_hooks.look.index.record_files import RecordFiles
+from agent_hooks.look.index.files import RecordFiles
 
 LONG_AGO = 1_000_000_000
 

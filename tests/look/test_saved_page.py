@@ -12,8 +12,7 @@ import pytest
 
 from agent_hooks.errors import AgentHooksError
 from agent_hooks.look import saved
-from agent_hooks.look.files import PAGE
-from agent_hooks.look.saved import compose, one_script
+from agent_hooks.look.saved import PAGE, compose, one_script
 from look.browser import Visit
 from look.made_up import MINUTE, NOW, MadeUpView
 

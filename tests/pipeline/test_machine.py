@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from agent_hooks.effects import machine
-from agent_hooks.effects.machine import slow_mounts
+from agent_hooks import effects
+from agent_hooks.effects import slow_mounts
 from agent_hooks.guards import builtin_guards
 from agent_hooks.pipeline.guarding import ask_guards, guarded_call
 from agent_hooks.pipeline.machine import RealMachine
@@ -25,7 +25,7 @@ def test_the_guards_touch_no_mount_that_may_not_answer(tmp_path: Path, monkeypat
     project = tmp_path / "project"
     project.mkdir()
     (project / "link").symlink_to(slow)
-    monkeypatch.setattr(machine, "slow_mounts", lambda: slow_mounts(str(mounts)))
+    monkeypatch.setattr(effects, "slow_mounts", lambda: slow_mounts(str(mounts)))
     touched: list[str] = []
 
     def watch(name: str) -> None:
@@ -60,7 +60,7 @@ def test_the_guards_follow_every_link_that_answers(
     mounts = tmp_path / "mountinfo"
     if listed:
         mounts.write_text("22 1 0:21 / / rw - ext4 /dev/sda rw\n")
-    monkeypatch.setattr(machine, "slow_mounts", lambda: slow_mounts(str(mounts)))
+    monkeypatch.setattr(effects, "slow_mounts", lambda: slow_mounts(str(mounts)))
     elsewhere = tmp_path / "elsewhere" / "deep"
     elsewhere.mkdir(parents=True)
     (tmp_path / "project").mkdir()

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from agent_hooks.effects import effects_of, machine
+from agent_hooks import effects
+from agent_hooks.effects import effects_of
 from agent_hooks.pipeline.edits import diff_of
 from agent_hooks.pipeline.risks import risk_of
 
@@ -96,8 +97,8 @@ def test_a_file_on_a_mount_that_may_not_answer_is_not_read(project: Path, monkey
     assert all(diff_of("write", each, str(project)).endswith("-one\n+two") for each in calls)
     table = project / "mountinfo"
     table.write_text(f"36 35 98:0 / {share} rw - nfs server:/ rw\n")
-    mounts = machine.slow_mounts(str(table))
-    monkeypatch.setattr(machine, "_mounts", (float("inf"), machine._MOUNTS, mounts))
+    mounts = effects.slow_mounts(str(table))
+    monkeypatch.setattr(effects, "_mounts", (float("inf"), effects._MOUNTS, mounts))
     assert [diff_of("write", each, str(project)) for each in calls] == ["", "", ""]
     assert diff_of("write", {"path": "a", "content": "two\n"}, str(share)).endswith("-one\n+two")
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from agent_hooks.cli.choosing_model import DEFAULTS
-from agent_hooks.host.models.keys import KEY_VARIABLES
+from agent_hooks.cli.choosing import DEFAULTS
+from agent_hooks.host.models import KEY_VARIABLES
 from model_server import ModelServer, Say
 from running import Command
 from tmux import Tmux

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_hooks.ui import Question
-from agent_hooks.ui.calls import call_text
+from agent_hooks.ui.base import call_text
 from agent_hooks.ui.dialogs import LineDialog, ListDialog, Option, QuestionDialog
 from agent_hooks.ui.reading import condensed
 

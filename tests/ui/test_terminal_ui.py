@@ -21,8 +21,7 @@ from prompt_toolkit.utils import get_cwidth
 
 from agent_hooks import HookRunner, ToolCall
 from agent_hooks.ui import Answer, Question, dialogs
-from agent_hooks.ui.base import NotifyType
-from agent_hooks.ui.calls import call_text
+from agent_hooks.ui.base import NotifyType, call_text
 from agent_hooks.ui.dialogs import Dialog, ListDialog, Option, QuestionDialog
 from agent_hooks.ui.fitting import cut, wrap
 from agent_hooks.ui.terminal import OwnScreen, TerminalUI

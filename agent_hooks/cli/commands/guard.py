@@ -19,8 +19,7 @@ from agent_hooks.cli.common import WholeHelpGroup
 from agent_hooks.cli.lifetime import FAILED, OK
 from agent_hooks.cli.options import cwd_option, json_option
 from agent_hooks.cli.protection import guards_of
-from agent_hooks.cli.reports.corpus import Score, read_corpus
-from agent_hooks.cli.reports.effects import effect_data, effect_lines
+from agent_hooks.cli.reports.guards import Score, effect_data, effect_lines, read_corpus
 from agent_hooks.cli.screen.wording import console, short
 from agent_hooks.cli.screen.working import working
 from agent_hooks.cli.setup import set_up

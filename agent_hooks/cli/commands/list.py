@@ -13,9 +13,15 @@ from agent_hooks.cli import remembered
 from agent_hooks.cli.disabling import disabled_lines
 from agent_hooks.cli.lifetime import FAILED, OK
 from agent_hooks.cli.options import cwd_option, hook_option, json_option, without_option
-from agent_hooks.cli.screen.hooks_table import hooks_table, rows
-from agent_hooks.cli.screen.in_force import in_force, in_force_table
-from agent_hooks.cli.screen.untrusted import approval_notes, untrusted_lines, untrusted_rows
+from agent_hooks.cli.screen.in_force import (
+    approval_notes,
+    hooks_table,
+    in_force,
+    in_force_table,
+    rows,
+    untrusted_lines,
+    untrusted_rows,
+)
 from agent_hooks.cli.screen.wording import NO_HOOKS, console, plain_table, short
 from agent_hooks.cli.screen.working import working
 from agent_hooks.cli.setup import Setup, paths_without, set_up

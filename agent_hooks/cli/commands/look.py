@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import anyio
     import anyio.abc
 
-    from agent_hooks.look.viewing import Viewing
+    from agent_hooks.look.view import View
 
 _INSTALL = "the page needs the extra `http`: pip install 'agent-hooks-runtime[http]'"
 
@@ -39,7 +39,7 @@ def command(path: str | None, no_browser: bool) -> None:
         _serve(no_browser)
 
 
-def _view() -> Viewing:
+def _view() -> View:
     # Imported here, because the server's libraries may be missing, which is told first.
     from agent_hooks.look.view import View
 

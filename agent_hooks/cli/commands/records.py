@@ -16,9 +16,18 @@ from agent_hooks.cli.common import WholeHelpGroup
 from agent_hooks.cli.completing import hook_names, tool_names
 from agent_hooks.cli.lifetime import FAILED
 from agent_hooks.cli.options import json_option
-from agent_hooks.cli.recorded import find, find_session, moment, opened
 from agent_hooks.cli.reports.ladder import print_ladder
-from agent_hooks.cli.reports.recorded import ROWS, RecordsTable, json_line, shown, unread_lines
+from agent_hooks.cli.reports.recorded import (
+    ROWS,
+    RecordsTable,
+    find,
+    find_session,
+    json_line,
+    moment,
+    opened,
+    shown,
+    unread_lines,
+)
 from agent_hooks.cli.screen.working import working
 from agent_hooks.cli.streams import echo, echo_json, tell
 from agent_hooks.errors import AgentHooksError, count

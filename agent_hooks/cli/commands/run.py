@@ -10,13 +10,11 @@ import sys
 import anyio
 import click
 
-from agent_hooks.cli.choosing_model import choose_model
-from agent_hooks.cli.choosing_session import CHOOSE, settle_session
+from agent_hooks.cli.choosing import CHOOSE, choose_model, settle_session
 from agent_hooks.cli.completing import file_names, rule_names
 from agent_hooks.cli.modes import MODES, mode
-from agent_hooks.cli.modes.base import Start
+from agent_hooks.cli.modes.base import FLAG, Start
 from agent_hooks.cli.options import cwd_option, hook_option, required_option, without_option
-from agent_hooks.cli.session_check import FLAG
 from agent_hooks.cli.setup import paths_without
 from agent_hooks.cli.streams import on_a_terminal, tell
 from agent_hooks.cli.trusting import asked

@@ -9,8 +9,7 @@ from typing import Any
 import click
 
 from agent_hooks.cli.options import json_option
-from agent_hooks.cli.recorded import moment
-from agent_hooks.cli.reports.recorded import cell
+from agent_hooks.cli.reports.recorded import cell, moment
 from agent_hooks.cli.screen.wording import console, plain_table, short
 from agent_hooks.cli.streams import echo, echo_json
 from agent_hooks.errors import count

@@ -11,9 +11,9 @@ from typing import Literal
 import click
 
 from agent_hooks.cli.lifetime import OK
-from agent_hooks.cli.noting import note, person_settings
 from agent_hooks.cli.options import cwd_option
 from agent_hooks.cli.proving import prove_user
+from agent_hooks.cli.remembered import note, person_settings
 from agent_hooks.cli.reports.unlocking import sentence, summary
 from agent_hooks.cli.streams import echo, tell
 from agent_hooks.cli.trusting import demand_person

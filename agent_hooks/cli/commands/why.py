@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import click
 
-from agent_hooks.cli.recorded import find, opened
-from agent_hooks.cli.reports.explained import explanation, way_back
-from agent_hooks.cli.reports.recorded import unread_lines
+from agent_hooks.cli.reports.ladder import explanation, way_back
+from agent_hooks.cli.reports.recorded import find, opened, unread_lines
 from agent_hooks.cli.streams import echo
 from agent_hooks.errors import AgentHooksError
 from agent_hooks.records.joining import Wanted

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from agent_hooks.cli.doctor import entries, lasting, powers, sources, trial, trusted
+from agent_hooks.cli.doctor import entries, lasting, standing, trial
 from agent_hooks.cli.doctor.base import AgentCase, Case, Diagnosis
 
 CHECKS: tuple[Callable[[Case], Iterable[Diagnosis]], ...] = (
-    sources.versions,
-    trusted.store,
-    trusted.projects,
-    sources.hooks,
-    sources.guards,
+    standing.versions,
+    standing.store,
+    standing.projects,
+    standing.hooks,
+    standing.guards,
     lasting.unlocked,
     lasting.answers,
     lasting.raised,
@@ -27,15 +27,15 @@ AGENT_CHECKS: tuple[Callable[[AgentCase], Iterable[Diagnosis]], ...] = (
     entries.failures_and_timeouts,
     entries.events,
     entries.doubled_entries,
-    powers.entries_of_others,
-    powers.trusted_entries,
-    powers.plugin,
+    standing.entries_of_others,
+    standing.trusted_entries,
+    standing.plugin,
     entries.hindrances,
     trial.server_directory,
     trial.call,
     trial.variables,
     trial.running,
     trial.posts,
-    powers.powers,
+    standing.powers,
 )
 """`trial.posts` comes after `trial.call`, which has started the server."""

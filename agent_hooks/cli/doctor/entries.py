@@ -14,8 +14,7 @@ from agent_hooks.bridges.driver import never_reached, wrong_matchers
 from agent_hooks.cli.doctor.base import AgentCase, Diagnosis, of_project, run_program
 from agent_hooks.cli.screen.wording import short
 from agent_hooks.errors import SettingsError, shown
-from agent_hooks.installs.edits import read_settings
-from agent_hooks.installs.formats import Format
+from agent_hooks.installs.edits import Format, read_settings
 from agent_hooks.installs.generated import plugin_path, stub_path
 from agent_hooks.installs.places import PROGRAM, Installation, doubled, install_line, missing
 from agent_hooks.installs.trusts import trust_path

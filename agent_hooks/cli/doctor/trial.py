@@ -20,7 +20,7 @@ from urllib.request import getproxies_environment, proxy_bypass
 import agent_hooks
 from agent_hooks.bridges.base.installation import LOOPBACK, Address, Installed
 from agent_hooks.bridges.base.verdicts import UNJUDGED, UNREADABLE
-from agent_hooks.cli.alone import last_words
+from agent_hooks.cli.answering import last_words
 from agent_hooks.cli.doctor import base
 from agent_hooks.cli.doctor.base import AgentCase, Diagnosis, of_project, run_program
 from agent_hooks.cli.screen.wording import short

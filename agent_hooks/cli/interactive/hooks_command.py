@@ -11,8 +11,7 @@ from agent_hooks.cli.disabling import disabled_lines
 from agent_hooks.cli.reloading import HostReloading
 from agent_hooks.cli.screen.completion import Candidate
 from agent_hooks.cli.screen.conversation import Conversation
-from agent_hooks.cli.screen.hooks_table import hooks_table
-from agent_hooks.cli.screen.in_force import in_force_table
+from agent_hooks.cli.screen.in_force import hooks_table, in_force_table
 from agent_hooks.cli.screen.wording import NO_HOOKS
 from agent_hooks.cli.setup import Setup, hiding
 

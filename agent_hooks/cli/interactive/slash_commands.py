@@ -8,16 +8,14 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from rich.text import Text
 
-from agent_hooks.cli.choosing_session import model_of_session, note_on
-from agent_hooks.cli.interactive.facts import Facts
+from agent_hooks.cli.choosing import model_of_session, note_on
+from agent_hooks.cli.interactive.candidates import first_words, labelled, session_option
+from agent_hooks.cli.interactive.facts import Facts, ModelCommands
 from agent_hooks.cli.interactive.hooks_command import HooksCommand
-from agent_hooks.cli.interactive.labels import first_words, labelled, session_option
 from agent_hooks.cli.interactive.levels import Levels
-from agent_hooks.cli.interactive.model_commands import ModelCommands
-from agent_hooks.cli.interactive.prompt_files import PromptFiles
 from agent_hooks.cli.interactive.sharing import Sharing
 from agent_hooks.cli.interactive.taking_back import TakingBack
-from agent_hooks.cli.interactive.vocabulary import COMMANDS, INIT, KEYS, OTHER_NAMES, PATTERN
+from agent_hooks.cli.interactive.vocabulary import COMMANDS, INIT, KEYS, OTHER_NAMES, PATTERN, PromptFiles
 from agent_hooks.cli.reloading import HostReloading
 from agent_hooks.cli.screen.prompt import PromptScreen
 from agent_hooks.cli.screen.results import hanging, own_command

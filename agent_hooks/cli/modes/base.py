@@ -1,13 +1,18 @@
 """The start of every mode: the arguments of `run`, and the runner and host made from them.
 
 A mode first takes over stdin and stdout, then calls `load` (which runs the code of hooks), `runner` and `host`.
+
+A session that this machine did not write is resumed only after a question.
+
+A repository may bring session files, whose messages the model would take for its own conversation.
 """
 
 from __future__ import annotations
 
 import os
+import shlex
 import signal
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import NamedTuple
 
@@ -17,7 +22,6 @@ from msgspec.structs import replace
 from agent_hooks.cli.lifetime import INTERRUPTED, leave_at_once
 from agent_hooks.cli.reloading import HostReloading
 from agent_hooks.cli.screen.wording import short
-from agent_hooks.cli.session_check import Confirm, SessionCheck
 from agent_hooks.cli.setup import Setup, find_watched, hiding, load, make_runner, records_of
 from agent_hooks.cli.starting import is_users_start
 from agent_hooks.cli.streams import can_show_question, complain
@@ -28,17 +32,19 @@ from agent_hooks.guards.base import Guard
 from agent_hooks.guards.config import GuardException
 from agent_hooks.host import CLIENT
 from agent_hooks.host.caution import Level
-from agent_hooks.host.instructions import Instructions
+from agent_hooks.host.kept_texts import Instructions, Skills
 from agent_hooks.host.lifecycle import SessionHost
 from agent_hooks.host.model import Model, ThinkingLevel
 from agent_hooks.host.session import Session
-from agent_hooks.host.skills import Skills
+from agent_hooks.host.session_file import SessionSummary, list_sessions
 from agent_hooks.host.tools import builtin_tools
 from agent_hooks.host.view import View
 from agent_hooks.runner.runner import HookRunner
 from agent_hooks.settings import agent_home
+from agent_hooks.storage.files import StorageError
 from agent_hooks.trust.open_sessions import OpenSession
 from agent_hooks.trust.policy import Trust, TrustedSources
+from agent_hooks.trust.written import WrittenSessions
 from agent_hooks.ui.base import Dialogs
 from agent_hooks.values.tool import Tool
 
@@ -262,3 +268,76 @@ async def until_signal(
         await tasks.__aexit__(None, None, None)
     # Hooks have to unload yet, and the closed terminal may send its second SIGHUP.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+
+FLAG = "--trust-session"
+TITLE = "Go on with a session from elsewhere?"
+
+Confirm = Callable[[str, str], Awaitable[bool]]
+"""Asks the person yes or no: a title, and a text."""
+
+
+class SessionCheck:
+    """Notes the sessions of this host, and accepts those that may be resumed.
+
+    `accept_all`: the person has said yes beforehand; `confirm`: asks the person, `None` where no person can be asked.
+    """
+
+    def __init__(self, *, accept_all: bool = False, confirm: Confirm | None = None) -> None:
+        self._written = WrittenSessions(agent_home())
+        self._accept_all = accept_all
+        self._confirm = confirm
+
+    def wrote(self, session: Session) -> None:
+        """Note a session that the host works on; a failure is a message of the session."""
+        if session.path is None:
+            return
+        try:
+            self._written.note(session.path, session.id)
+        except StorageError as exc:
+            session.report(f"{exc}; to go on with this session later, {FLAG} is needed")
+
+    def knows(self, session: Session | SessionSummary) -> bool:
+        """Tell whether a session may be resumed without a question."""
+        session_id = session.id if isinstance(session, Session) else session.session_id
+        return self._accept_all or session.path is None or self._written.noted(session.path, session_id)
+
+    async def accept(self, session: Session) -> None:
+        """Return if a session may be resumed, after a question where one is needed; raises `SessionError`."""
+        if not self.knows(session) and not (
+            self._confirm is not None and await self._confirm(TITLE, question(session))
+        ):
+            raise refusal(session)
+
+    def check(self, session: Session) -> None:
+        """Raise `SessionError`, and close the session, if it may not be resumed without a question."""
+        if not self.knows(session):
+            session.close()
+            raise refusal(session)
+
+    def latest(self, home: str) -> str:
+        """Return the session of a directory that was written last, by this machine if there is one.
+
+        Raises `SessionError` when there is none.
+        """
+        sessions = list_sessions(home)
+        if not sessions:
+            raise SessionError(f"{home}: there is no session to go on with; leave out --continue")
+        return next((each for each in sessions if self.knows(each)), sessions[0]).path
+
+
+def question(session: Session) -> str:
+    """Return the text of the question about a session."""
+    return (
+        f"{session.path} was not written on this machine. The model takes all of its messages, also those about "
+        "finished calls, for its own conversation."
+    )
+
+
+def refusal(session: Session) -> SessionError:
+    """Return the error for a session that may not be resumed."""
+    path = shlex.quote(os.fspath(session.path or ""))
+    return SessionError(
+        f"{session.path}: this machine did not write this session, and it may tell the model anything; "
+        f"read it, and then: agent-hooks run --resume {path} {FLAG}"
+    )

@@ -11,10 +11,16 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from rich.text import Text
 
 from agent_hooks import __version__
-from agent_hooks.cli.interactive.candidates import FileCandidates, answers, models, sessions, thinking_levels
+from agent_hooks.cli.interactive.candidates import (
+    FileCandidates,
+    answers,
+    first_words,
+    models,
+    sessions,
+    thinking_levels,
+)
 from agent_hooks.cli.interactive.facts import Facts
 from agent_hooks.cli.interactive.hooks_command import answers_at
-from agent_hooks.cli.interactive.labels import first_words
 from agent_hooks.cli.interactive.levels import Levels
 from agent_hooks.cli.interactive.own_commands import OwnCommands
 from agent_hooks.cli.interactive.slash_commands import SlashCommands

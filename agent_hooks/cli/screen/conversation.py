@@ -10,9 +10,8 @@ from typing import Literal
 
 from rich.text import Text
 
-from agent_hooks.cli.screen.blocks import Block, MarkdownBlocks
 from agent_hooks.cli.screen.live import Live
-from agent_hooks.cli.screen.markdown import Rendered
+from agent_hooks.cli.screen.markdown import Block, MarkdownBlocks, Rendered
 from agent_hooks.cli.screen.output import TurnPrinter, outcome_line, sent
 from agent_hooks.cli.screen.paper import Paper
 from agent_hooks.cli.screen.results import (

@@ -12,8 +12,7 @@ from rich.console import RenderableType
 from rich.status import Status
 from rich.text import Text
 
-from agent_hooks.cli.screen.blocks import Block, MarkdownBlocks
-from agent_hooks.cli.screen.markdown import Rendered
+from agent_hooks.cli.screen.markdown import Block, MarkdownBlocks, Rendered
 from agent_hooks.cli.screen.paper import Paper
 from agent_hooks.cli.screen.results import Ended, hanging, last_line
 from agent_hooks.cli.screen.wording import hook_error_text, short

@@ -40,18 +40,16 @@ from prompt_toolkit.output import Output
 from prompt_toolkit.widgets import SearchToolbar
 
 from agent_hooks.cli.screen.alerts import Alerts, State
-from agent_hooks.cli.screen.bar import bar_line
-from agent_hooks.cli.screen.blocks import Block
 from agent_hooks.cli.screen.clipboard import ClipboardError, osc52, save_image
 from agent_hooks.cli.screen.completion import is_offered
 from agent_hooks.cli.screen.conversation import Conversation
 from agent_hooks.cli.screen.foreground import Foreground
 from agent_hooks.cli.screen.keys import prompt_keys
-from agent_hooks.cli.screen.line import PromptHistory
-from agent_hooks.cli.screen.live import waiting_lines
+from agent_hooks.cli.screen.line import BetweenWords, PromptHistory
+from agent_hooks.cli.screen.live import bar_line, waiting_lines
+from agent_hooks.cli.screen.markdown import Block
 from agent_hooks.cli.screen.resizing import ResizedApplication
 from agent_hooks.cli.screen.results import own_command
-from agent_hooks.cli.screen.words import BetweenWords
 from agent_hooks.errors import AgentHooksError
 from agent_hooks.ui.dialogs import Dialog
 from agent_hooks.ui.fitting import Line, fragments

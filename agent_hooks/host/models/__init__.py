@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Sequence
 from importlib import import_module
@@ -9,7 +10,6 @@ from typing import Any
 
 from agent_hooks.errors import ModelError, nearest
 from agent_hooks.host.model import Model
-from agent_hooks.host.models.keys import KEY_VARIABLES
 from agent_hooks.values.content import Message, UserMessage, text_of_content
 
 MODELS = {
@@ -67,3 +67,19 @@ def open_model(name: str) -> Model:
     except ImportError as exc:
         raise ModelError(f"{kind} models need pip install 'agent-hooks-runtime[models]' ({exc})") from None
     return member.create(argument)  # type: ignore[no-any-return]  # every member has `create`
+
+
+KEY_VARIABLES = {
+    "anthropic": ("ANTHROPIC_API_KEY",),
+    "openai": ("OPENAI_API_KEY",),
+    "openai-responses": ("OPENAI_API_KEY",),
+    "google": ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
+}
+
+
+def find_key(provider: str) -> str | None:
+    """Return the key for models of `provider`, from the first of its variables that holds one, or `None`."""
+    for name in KEY_VARIABLES.get(provider, ()):
+        if key := os.environ.get(name, "").strip():
+            return key
+    return None

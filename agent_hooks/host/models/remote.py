@@ -25,8 +25,8 @@ from pydantic_ai.models import StreamedResponse
 
 from agent_hooks.errors import ModelError, describe, text_of
 from agent_hooks.host.model import EndPiece, ModelRequest, NoticePiece, Piece
+from agent_hooks.host.models import KEY_VARIABLES, find_key
 from agent_hooks.host.models.conversation import messages_of, parameters_of, pieces_of, settings_of
-from agent_hooks.host.models.keys import KEY_VARIABLES, find_key
 from agent_hooks.host.prices import window_of
 from agent_hooks.values.content import Usage
 

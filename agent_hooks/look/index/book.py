@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from agent_hooks.look.index import figures
-from agent_hooks.look.index.columns import CHUNK, FROM_TRANSCRIPT, GONE, Columns
+from agent_hooks.look.index.columns import CHUNK, FROM_TRANSCRIPT, GONE, Columns, Turns
 from agent_hooks.look.index.figures import Figures
-from agent_hooks.look.index.turns import Turns
 
 # Ids of calls that are kept to find their rows without a question to the file.
 _MOST_RECENT = 300_000

@@ -5,18 +5,32 @@ content was replaced, is read from the beginning.  A file that is gone takes its
 
 A replaced content is noticed by the first and the last bytes that were read, and by a change without growth.  A change of
 other bytes in a file that has grown since is not noticed: `records verify` finds it.
+
+The record files of a directory, as they are now.
+
+A look at ten thousand files takes longer than the update of a page may.  So each time only those are looked at that are
+new or were written a short time ago, and a part of the others: a process writes to its own file alone, and most of them
+have ended.  All are looked at within ten seconds.
 """
 
 from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+import stat
+import time
+from bisect import insort
+from collections.abc import Callable, Iterable, Iterator
+from math import ceil
 
 from msgspec import Struct
 
+from agent_hooks.records.files import parse_name
 from agent_hooks.storage.digests import sha256
 from agent_hooks.storage.files import StorageError, open_regular
+from agent_hooks.transcripts import LONGEST, open_reader
+from agent_hooks.transcripts.base import RecordedCall, TranscriptError
+from agent_hooks.transcripts.databases import part
 
 # Bytes at the beginning, and at the end of the part that was read, by which a file is known again.
 _ENDS = 256
@@ -142,3 +156,125 @@ def stated(path: str, kind: str) -> Found | None:
     if not os.path.isfile(path):
         return None
     return Found(path, kind, status.st_dev, status.st_ino, status.st_size, status.st_mtime)
+
+
+KIND = "record"
+"""The kind of the files."""
+# Seconds within which each file is looked at.
+_WHOLE = 10.0
+# Seconds since its last line for which a file is looked at each time.
+_RECENT = 3600.0
+
+
+class RecordFiles:
+    """The record files of a directory; `clock` returns seconds, which never go back."""
+
+    def __init__(self, directory: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._directory = directory
+        self._clock = clock
+        # By name; the names by the start of their processes.
+        self._found: dict[str, Found] = {}
+        self._order: list[tuple[int, str]] = []
+        # The time of the directory's last change when its names were read, and the time of that reading.
+        self._changed = -1
+        self._listed = -_WHOLE
+        # The place in the order at which the next look at a part begins, and the time of the last one.
+        self._next = 0
+        self._looked = clock()
+
+    def now(self) -> list[Found]:
+        """Return the files, the oldest start first."""
+        now = self._clock()
+        try:
+            # It changes with each file that is added, renamed or removed.
+            changed = os.stat(self._directory).st_mtime_ns
+            # A file that came in the moment of the last reading did not change it again.
+            if changed != self._changed or now >= self._listed + _WHOLE:
+                self._list()
+                self._changed, self._listed = changed, now
+        except OSError:
+            self._found.clear()
+            self._order.clear()
+            self._changed = -1
+        self._look_again(now)
+        return [self._found[name] for _, name in self._order]
+
+    def _list(self) -> None:
+        """Read the names, and look at the files that are new."""
+        names = set(os.listdir(self._directory))
+        self._forget(self._found.keys() - names)
+        for name in names - self._found.keys():
+            parsed = parse_name(name)
+            if parsed is not None and self._look(name):
+                insort(self._order, (parsed[2], name))
+
+    def _look_again(self, now: float) -> None:
+        """Look at the files of late, and at a part of the others."""
+        since = time.time() - _RECENT
+        recent = [name for name, each in self._found.items() if each.written >= since]
+        share = min((now - self._looked) / _WHOLE, 1.0)
+        self._looked = now
+        total = len(self._order)
+        part = [self._order[at % total][1] for at in range(self._next, self._next + ceil(total * share))]
+        self._next = (self._next + len(part)) % max(total, 1)
+        self._forget({name for name in {*recent, *part} if not self._look(name)})
+
+    def _forget(self, gone: set[str]) -> None:
+        """Forget files that are not there any more."""
+        if gone:
+            self._found = {name: each for name, each in self._found.items() if name not in gone}
+            self._order = [each for each in self._order if each[1] not in gone]
+
+    def _look(self, name: str) -> bool:
+        """Take the facts of a file; return whether it is there."""
+        path = f"{self._directory}{os.sep}{name}"
+        try:
+            status = os.lstat(path)
+        except OSError:
+            status = None
+        if status is None or not stat.S_ISREG(status.st_mode):
+            return False
+        self._found[name] = Found(path, KIND, status.st_dev, status.st_ino, status.st_size, status.st_mtime)
+        return True
+
+
+DATABASE = "opencode"
+"""The reader whose files are databases."""
+
+
+def line_at(path: str, at: int) -> bytes:
+    """Return the line at an offset; empty if the file cannot be read any more."""
+    try:
+        with open_regular(path, path) as file:
+            file.seek(at)
+            return file.readline(LONGEST)
+    except (StorageError, OSError):
+        return b""
+
+
+def transcript_line(kind: str, path: str, at: int) -> bytes:
+    """Return a line of a transcript, or a part of a database; empty if it cannot be read any more."""
+    if kind != DATABASE:
+        return line_at(path, at)
+    try:
+        return part(path, at) or b""
+    except TranscriptError:
+        return b""
+
+
+def shown_text(kind: str, path: str, line: bytes, call: str) -> str | None:
+    """Return the result of a call in a line of a transcript, as the model saw it, or `None` if it is not there."""
+    try:
+        return open_reader(kind, path).shown(line, call) if line.strip() else None
+    except TranscriptError:
+        return None
+
+
+def recorded_call(kind: str, path: str, line: bytes, call: str) -> RecordedCall | None:
+    """Return the call with an id in a line of a transcript."""
+    try:
+        found = open_reader(kind, path).read(line) if line.strip() else ()
+    except TranscriptError:
+        return None
+    calls = (each for each in found if isinstance(each, RecordedCall))
+    return next((each for each in calls if each.tool_call_id == call), None)

@@ -17,9 +17,18 @@ from agent_hooks.errors import describe, os_reason
 from agent_hooks.look.index.alone import Alone
 from agent_hooks.look.index.book import Book, searchable
 from agent_hooks.look.index.columns import BY_ORDER, FROM_TRANSCRIPT
-from agent_hooks.look.index.files import Found, Source, Sources, is_same, mark_of
-from agent_hooks.look.index.lines import DATABASE, recorded_call, transcript_line
-from agent_hooks.look.index.record_files import KIND, RecordFiles
+from agent_hooks.look.index.files import (
+    DATABASE,
+    KIND,
+    Found,
+    RecordFiles,
+    Source,
+    Sources,
+    is_same,
+    mark_of,
+    recorded_call,
+    transcript_line,
+)
 from agent_hooks.look.index.records import RecordsReader, number_of
 from agent_hooks.look.index.sessions import SessionsReader, found_sessions
 from agent_hooks.look.index.store import Store, no_place

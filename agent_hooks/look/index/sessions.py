@@ -22,8 +22,7 @@ from typing import BinaryIO, NamedTuple
 
 from agent_hooks.look.index.book import Book, Told
 from agent_hooks.look.index.columns import BY_ORDER, FROM_TRANSCRIPT, UNJUDGED
-from agent_hooks.look.index.files import Found, Source, Sources, stated
-from agent_hooks.look.index.lines import DATABASE, recorded_call, transcript_line
+from agent_hooks.look.index.files import DATABASE, Found, Source, Sources, recorded_call, stated, transcript_line
 from agent_hooks.look.index.records import number_of
 from agent_hooks.records.private import Cleaner, as_json
 from agent_hooks.storage.digests import sha256
