@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agent_hooks.bridges.base.payloads import BridgeError
+from agent_hooks.bridges.base.words import BridgeError
 from agent_hooks.errors import SettingsError, os_reason, shown
 from agent_hooks.installs.formats import NAMES, Format, edited, parse
 from agent_hooks.settings_file import read_file

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 
 from agent_hooks import __version__
-from agent_hooks.bridges.base.powers import POWERS
+from agent_hooks.bridges.base.installation import POWERS
 from agent_hooks.cli.doctor.base import AgentCase, Diagnosis
 from agent_hooks.cli.screen.wording import short
 from agent_hooks.errors import SettingsError
