@@ -23,7 +23,7 @@ from agent_hooks.cli.streams import ReservedStdout, complain
 from agent_hooks.concurrency.stepping import run
 from agent_hooks.errors import describe
 from agent_hooks.server.calls import Calls, Parents
-from agent_hooks.server.events import judging_bridge
+from agent_hooks.server.guests import judging_bridge
 from agent_hooks.server.stub import LIMIT
 from agent_hooks.trust.open_sessions import OpenSession
 

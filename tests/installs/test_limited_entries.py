@@ -10,7 +10,7 @@ import pytest
 
 from agent_hooks.bridges import open_bridge
 from agent_hooks.installs.places import reading
-from agent_hooks.server.events import judging_bridge
+from agent_hooks.server.guests import judging_bridge
 
 
 def settings_of(name: str, matcher: str | None) -> dict[str, Any]:
