@@ -10,7 +10,7 @@ import msgspec
 from agent_hooks.bridges.base.happenings import CallAsked, Happening, PermissionAsked
 from agent_hooks.bridges.base.verdicts import Verdict
 from agent_hooks.bridges.command import CommandBridge
-from agent_hooks.bridges.templates import EVENT, VALUE
+from agent_hooks.bridges.tables import EVENT, VALUE
 
 
 def check_reply(bridge: CommandBridge, event: Happening, answer: Verdict) -> dict[str, Any]:

@@ -14,13 +14,11 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from agent_hooks.bridges.base.happenings import CallAsked, CallEnded
-from agent_hooks.bridges.base.installation import PROCESS, Hindrance
-from agent_hooks.bridges.base.powers import Power
+from agent_hooks.bridges.base.installation import PROCESS, Hindrance, Power
 from agent_hooks.bridges.base.words import ToolWords
 from agent_hooks.bridges.command import CommandBridge
 from agent_hooks.bridges.command_settings import Found
-from agent_hooks.bridges.tables import Layout, Row
-from agent_hooks.bridges.templates import BLOCK, CONTEXT, DENY_CALL, MESSAGE, PERMISSION, VALUE, nested
+from agent_hooks.bridges.tables import BLOCK, CONTEXT, DENY_CALL, MESSAGE, PERMISSION, VALUE, Layout, Row, nested
 from agent_hooks.values.content import ToolOutput
 
 # The tools whose calls have one argument only: Codex drops every other one without a word.

@@ -32,14 +32,11 @@ from agent_hooks.bridges.base.happenings import (
     PromptGiven,
 )
 from agent_hooks.bridges.base.installation import Facts
-from agent_hooks.bridges.base.payloads import BridgeError, object_field, text_field
 from agent_hooks.bridges.base.verdicts import NOTHING, SILENCE, Reply, Verdict
-from agent_hooks.bridges.base.words import stays_open, to_ours, to_theirs
+from agent_hooks.bridges.base.words import BridgeError, object_field, stays_open, text_field, to_ours, to_theirs
 from agent_hooks.bridges.command_settings import CommandSettings
 from agent_hooks.bridges.patch import parts_of_call
-from agent_hooks.bridges.shapes import NO_WRAP, our_result
-from agent_hooks.bridges.tables import Fields, Layout, Row
-from agent_hooks.bridges.templates import MESSAGE, VALUE, Template, Word, filled
+from agent_hooks.bridges.tables import MESSAGE, NO_WRAP, VALUE, Fields, Layout, Row, Template, Word, filled, our_result
 from agent_hooks.errors import shown
 from agent_hooks.values.content import AssistantBlock, AssistantMessage, CompactionEntry, TextContent, ToolOutput
 from agent_hooks.values.events import TRIAL, AgentEnd, Event, SessionEvent, TurnStart

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from agent_hooks.bridges.base import Bridge
 from agent_hooks.bridges.base.installation import OURS, PROCESS, Address, EventRow, Hindrance, Installed
-from agent_hooks.bridges.base.payloads import BridgeError
+from agent_hooks.bridges.base.words import BridgeError
 from agent_hooks.bridges.tables import Layout
 
 MARK = f"{OURS}:"

@@ -13,12 +13,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from agent_hooks.bridges.base.happenings import CallAsked
-from agent_hooks.bridges.base.installation import PROCESS
-from agent_hooks.bridges.base.powers import Power
+from agent_hooks.bridges.base.installation import PROCESS, Power
 from agent_hooks.bridges.base.words import ToolWords
 from agent_hooks.bridges.command import CommandBridge
-from agent_hooks.bridges.tables import Fields, Layout, Row
-from agent_hooks.bridges.templates import BLOCK, VALUE, Templates
+from agent_hooks.bridges.tables import BLOCK, VALUE, Fields, Layout, Row, Templates
 from agent_hooks.values.content import ToolOutput
 
 _CONTEXT: Templates = {"context": {"additionalContext": VALUE}}

@@ -12,13 +12,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agent_hooks.bridges.base.happenings import CallAsked, CallEnded, Happening, Part
-from agent_hooks.bridges.base.installation import PROCESS
-from agent_hooks.bridges.base.powers import Power
+from agent_hooks.bridges.base.installation import PROCESS, Power
 from agent_hooks.bridges.base.verdicts import Reply
 from agent_hooks.bridges.base.words import ToolWords
 from agent_hooks.bridges.command import CommandBridge
-from agent_hooks.bridges.tables import Fields, Layout, Row
-from agent_hooks.bridges.templates import VALUE, Templates
+from agent_hooks.bridges.tables import VALUE, Fields, Layout, Row, Templates
 from agent_hooks.values.content import ToolOutput
 
 _FILE = {"file_path": "path"}

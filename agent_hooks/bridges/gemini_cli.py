@@ -13,13 +13,11 @@ from typing import Any
 from msgspec.structs import replace
 
 from agent_hooks.bridges.base.happenings import Happening
-from agent_hooks.bridges.base.installation import OURS, PROCESS, Hindrance
-from agent_hooks.bridges.base.powers import Power
+from agent_hooks.bridges.base.installation import OURS, PROCESS, Hindrance, Power
 from agent_hooks.bridges.base.verdicts import Reply, Verdict
 from agent_hooks.bridges.base.words import ToolWords
 from agent_hooks.bridges.command import CommandBridge
-from agent_hooks.bridges.tables import Fields, Layout, Row
-from agent_hooks.bridges.templates import CONTEXT, MESSAGE, STOP, VALUE, nested
+from agent_hooks.bridges.tables import CONTEXT, MESSAGE, STOP, VALUE, Fields, Layout, Row, nested
 from agent_hooks.values.content import ToolOutput
 
 _FILE, _DIRECTORY = {"file_path": "path"}, {"dir_path": "path"}

@@ -9,12 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agent_hooks.bridges.base.payloads import BridgeError
-from agent_hooks.bridges.base.words import ToolWords
+from agent_hooks.bridges.base.words import BridgeError, ToolWords
 from agent_hooks.bridges.plugin import LATER, NOTES, PluginBridge, PluginFields
-from agent_hooks.bridges.shapes import our_result
-from agent_hooks.bridges.tables import Layout, Row
-from agent_hooks.bridges.templates import VALUE
+from agent_hooks.bridges.tables import VALUE, Layout, Row, our_result
 from agent_hooks.errors import shown
 from agent_hooks.values.content import ToolOutput
 from agent_hooks.values.events import Event, TurnEnd

@@ -10,12 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent_hooks.bridges.base.happenings import CallEnded, PromptGiven
-from agent_hooks.bridges.base.payloads import BridgeError, text_field
-from agent_hooks.bridges.base.words import ToolWords
+from agent_hooks.bridges.base.words import BridgeError, ToolWords, text_field
 from agent_hooks.bridges.plugin import END, LATER, NOTES, PluginBridge, PluginFields, their_block
-from agent_hooks.bridges.shapes import our_result
-from agent_hooks.bridges.tables import Layout, Row
-from agent_hooks.bridges.templates import VALUE
+from agent_hooks.bridges.tables import VALUE, Layout, Row, our_result
 from agent_hooks.errors import shown
 from agent_hooks.values.content import ToolOutput
 from agent_hooks.values.events import Event, TurnEnd

@@ -12,9 +12,7 @@ from typing import Any
 from agent_hooks.bridges.base.happenings import CallEnded
 from agent_hooks.bridges.base.words import ToolWords
 from agent_hooks.bridges.plugin import END, LATER, NOTES, PluginBridge, PluginFields, their_block
-from agent_hooks.bridges.shapes import our_result
-from agent_hooks.bridges.tables import Layout, Row
-from agent_hooks.bridges.templates import VALUE
+from agent_hooks.bridges.tables import VALUE, Layout, Row, our_result
 from agent_hooks.values.content import TextContent, ToolCallContent, ToolOutput, ToolResultMessage
 from agent_hooks.values.events import Event, SessionEvent, TurnEnd
 from agent_hooks.values.frozen import thaw

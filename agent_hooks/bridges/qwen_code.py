@@ -13,13 +13,11 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from agent_hooks.bridges.base.happenings import CallEnded, Happening
-from agent_hooks.bridges.base.installation import OURS, PROCESS
-from agent_hooks.bridges.base.powers import Power
+from agent_hooks.bridges.base.installation import OURS, PROCESS, Power
 from agent_hooks.bridges.base.verdicts import Reply, Verdict
 from agent_hooks.bridges.base.words import ToolWords
 from agent_hooks.bridges.command import CommandBridge
-from agent_hooks.bridges.tables import Layout, Row
-from agent_hooks.bridges.templates import ASK_CALL, BLOCK, CONTEXT, DENY_CALL, MESSAGE, PERMISSION, VALUE
+from agent_hooks.bridges.tables import ASK_CALL, BLOCK, CONTEXT, DENY_CALL, MESSAGE, PERMISSION, VALUE, Layout, Row
 from agent_hooks.values.content import ToolOutput
 
 _FILE = {"file_path": "path"}

@@ -15,18 +15,17 @@ from msgspec.structs import replace
 
 from agent_hooks.bridges import BRIDGES, guests, open_bridge
 from agent_hooks.bridges.base import Bridge
-from agent_hooks.bridges.base.payloads import BridgeError, parse_payload
 from agent_hooks.bridges.base.verdicts import SILENCE, UNJUDGED, UNREADABLE, Reply
+from agent_hooks.bridges.base.words import BridgeError, parse_payload
 from agent_hooks.cli.lifetime import DENIED, OK, leave, leave_soon, open_standard_streams
 from agent_hooks.cli.opening import Opening
 from agent_hooks.cli.streams import ReservedStdout, complain
 from agent_hooks.concurrency.stepping import run
 from agent_hooks.errors import describe
 from agent_hooks.hooks.loaded import LoadedHook
-from agent_hooks.server.calls import Calls
+from agent_hooks.server.calls import Calls, Parents
 from agent_hooks.server.client import ALONE
 from agent_hooks.server.guests import judging_bridge
-from agent_hooks.server.parents import Parents
 from agent_hooks.server.stub import LIMIT
 from agent_hooks.trust.open_sessions import OpenSession
 

@@ -16,9 +16,8 @@ from agent_hooks.host import CLIENT
 from agent_hooks.records import Records
 from agent_hooks.records.recorder import CallRecorder
 from agent_hooks.remembering import EXCEPTIONS
-from agent_hooks.remembering.kept import About, Kept
+from agent_hooks.remembering.kept import About, Kept, Project
 from agent_hooks.remembering.memory import fields_of
-from agent_hooks.remembering.project import Project
 from agent_hooks.remembering.store import Store
 from agent_hooks.runner.runner import HookRunner
 from agent_hooks.settings import Settings, agent_home, load_settings

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agent_hooks.bridges.base.payloads import BridgeError
+from agent_hooks.bridges.base.words import BridgeError
 from agent_hooks.errors import SettingsError, os_reason, shown
 from agent_hooks.settings_file import read_file
 from agent_hooks.storage.files import StorageError, write_atomically

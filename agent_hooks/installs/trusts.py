@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent_hooks.bridges.base import Bridge
-from agent_hooks.bridges.base.payloads import BridgeError
+from agent_hooks.bridges.base.words import BridgeError
 from agent_hooks.errors import shown
 from agent_hooks.installs.edits import Edit, Settings, edit, read_settings, undo
 

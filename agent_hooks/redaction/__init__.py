@@ -10,8 +10,8 @@ form, so it is not found.
 
 from __future__ import annotations
 
-from agent_hooks.redaction.environment import secret_values
+from agent_hooks.redaction.kinds import secret_values
 from agent_hooks.redaction.redacting import RedactedStream, Redactor, redactor
-from agent_hooks.redaction.rules import Secret
+from agent_hooks.redaction.signs import Secret
 
 __all__ = ["RedactedStream", "Redactor", "Secret", "redactor", "secret_values"]

@@ -9,9 +9,9 @@ from functools import cache
 
 from msgspec.structs import replace
 
-from agent_hooks.redaction.forms import BEFORE_AT
 from agent_hooks.redaction.named import NAMED, find_named, is_placeholder
-from agent_hooks.redaction.rules import EDGE, SecretRule, Span
+from agent_hooks.redaction.providers import BEFORE_AT
+from agent_hooks.redaction.signs import EDGE, SecretRule, Span
 
 NETRC = re.compile(
     r"machine\s{1,9}[^\0\s]{1,255}\s{1,20}(?:login\s{1,9}[^\0\s]{1,255}\s{1,20})?(?:account\s{1,9}[^\0\s]{1,255}\s{1,20})?"

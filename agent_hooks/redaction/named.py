@@ -15,7 +15,7 @@ from functools import cache
 
 from msgspec import Struct
 
-from agent_hooks.redaction.rules import Span, searchable
+from agent_hooks.redaction.signs import Span, searchable
 
 NAMED = "named-secret"
 """The kind of these secrets."""

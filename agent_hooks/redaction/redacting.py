@@ -14,11 +14,10 @@ from msgspec.structs import asdict, replace
 
 from agent_hooks.errors import HookUsageError
 from agent_hooks.patterns import compile_pattern, pattern_problem
-from agent_hooks.redaction.environment import environment_rules
 from agent_hooks.redaction.formless import NETRC_OPEN
-from agent_hooks.redaction.kinds import KEY_END, any_sign, builtin_rules, kinds_problem, signs
+from agent_hooks.redaction.kinds import KEY_END, any_sign, builtin_rules, environment_rules, kinds_problem, signs
 from agent_hooks.redaction.named import NAMED, may_hold_names
-from agent_hooks.redaction.rules import EDGE, Secret, SecretRule, Span, pattern_rule, searchable
+from agent_hooks.redaction.signs import EDGE, Secret, SecretRule, Span, pattern_rule, searchable
 from agent_hooks.values.content import TextContent, ToolOutput
 from agent_hooks.values.events import ToolResult
 from agent_hooks.values.tool import OnUpdate

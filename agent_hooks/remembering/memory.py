@@ -15,8 +15,7 @@ from agent_hooks.dispatch.recording import Recorder
 from agent_hooks.dispatch.remembering import AskedCall
 from agent_hooks.hooks.loaded import LoadedHook
 from agent_hooks.remembering import EXCEPTIONS
-from agent_hooks.remembering.kept import About, Kept, encoded
-from agent_hooks.remembering.project import Project, project_of
+from agent_hooks.remembering.kept import About, Kept, Project, encoded, project_of
 from agent_hooks.remembering.store import RememberingError, Store
 from agent_hooks.storage.digests import sha256
 from agent_hooks.ui.base import Choice

@@ -19,8 +19,7 @@ from msgspec import Struct
 
 from agent_hooks.errors import AgentHooksError, os_reason
 from agent_hooks.remembering import EXCEPTIONS, FILE, LOCK
-from agent_hooks.remembering.kept import About, Kept, kept_for
-from agent_hooks.remembering.project import Project, project_of
+from agent_hooks.remembering.kept import About, Kept, Project, kept_for, project_of
 from agent_hooks.storage.files import StorageError, write_atomically
 from agent_hooks.storage.locks import wait_for_lock
 

@@ -1,4 +1,4 @@
-"""The resident process: it listens on a Unix socket in a private directory, and answers the lines of `requests`.
+"""The resident process: it listens on a Unix socket in a private directory, and answers the lines of `events`.
 
 Until the first event of a project with hooks, the process has no event loop but `lines`.
 """
@@ -22,13 +22,11 @@ from agent_hooks.concurrency.numbers import high, high_numbers
 from agent_hooks.concurrency.stepping import first_step, rest_of
 from agent_hooks.errors import AgentHooksError, describe, log
 from agent_hooks.server.client import NONCE, digest_of, signature
-from agent_hooks.server.events import Events
-from agent_hooks.server.files import ServerFiles, is_server, server_key
+from agent_hooks.server.events import Events, error_line, read_request, to_line
+from agent_hooks.server.files import ServerFiles, is_server, reopen_if_removed, server_key, shorten
 from agent_hooks.server.garbage import free_ended
 from agent_hooks.server.lines import Connection, LineServer
-from agent_hooks.server.log_file import reopen_if_removed, shorten
 from agent_hooks.server.ports import Ports
-from agent_hooks.server.requests import error_line, read_request, to_line
 from agent_hooks.server.session import FindHooks
 from agent_hooks.server.sessions import Sessions
 from agent_hooks.server.stub import HELLO, LIMIT, PROTOCOL
@@ -147,7 +145,7 @@ class Server:
         self._add_signal_handlers()
         if self._is_process:
             from agent_hooks.hooks.forgetting import adopt_exit_functions
-            from agent_hooks.server.edge import Edge
+            from agent_hooks.server.endless import Edge
 
             adopt_exit_functions()
             edge = Edge(self._add_signal_handlers)

@@ -10,14 +10,13 @@ from time import monotonic
 from agent_hooks.bridges.base import Bridge
 from agent_hooks.bridges.base.happenings import Happening
 from agent_hooks.bridges.base.verdicts import Verdict
-from agent_hooks.server.calls import Calls, has_session_event
-from agent_hooks.server.parents import Parents
+from agent_hooks.server.calls import Calls, Parents, has_session_event
 from agent_hooks.server.session import FindHooks, ServedSession
 from agent_hooks.server.tasks import Tasks
 
 MOST_LOADED = 256
 """The number of sessions whose hooks are loaded at once."""
-MOST = 4096
+MOST_PARENTS = 4096
 """The number of sessions that are known at once."""
 
 
@@ -51,7 +50,7 @@ class Sessions:
                 self._all.pop((bridge.name, happening.session_id), None)
                 self._end(session)
                 session.sign.end()
-        elif session.is_loaded is not was_loaded or len(self._all) > MOST:
+        elif session.is_loaded is not was_loaded or len(self._all) > MOST_PARENTS:
             self._bound()
         return verdict
 
@@ -61,7 +60,7 @@ class Sessions:
         for session in loaded[: max(len(loaded) - MOST_LOADED, 0)]:
             if not session.is_busy:
                 self._tasks.later(session.put_aside, session.last_event)
-        while len(self._all) > MOST:
+        while len(self._all) > MOST_PARENTS:
             key = next(iter(self._all))
             self._end(self._all.pop(key))
 

@@ -13,11 +13,9 @@ import msgspec
 from agent_hooks.bridges import BRIDGES
 from agent_hooks.bridges.base import Bridge
 from agent_hooks.bridges.base.happenings import CallAsked, CallEnded, EventsReported, Happening, PromptGiven
-from agent_hooks.bridges.base.installation import PROCESS, Address
-from agent_hooks.bridges.base.payloads import BridgeError
-from agent_hooks.bridges.base.powers import Power
+from agent_hooks.bridges.base.installation import PROCESS, Address, Power
 from agent_hooks.bridges.base.verdicts import NOTHING, Reply, Verdict
-from agent_hooks.bridges.base.words import to_ours, to_theirs
+from agent_hooks.bridges.base.words import BridgeError, to_ours, to_theirs
 from agent_hooks.values.content import ToolOutput
 from agent_hooks.values.events import AgentEnd, SessionEvent
 from agent_hooks.values.frozen import thaw

@@ -16,9 +16,8 @@ from msgspec import Struct
 
 from agent_hooks.bridges import open_bridge
 from agent_hooks.bridges.base.happenings import CallAsked
-from agent_hooks.bridges.base.payloads import BridgeError
 from agent_hooks.bridges.base.verdicts import whole
-from agent_hooks.bridges.base.words import ToolWords
+from agent_hooks.bridges.base.words import BridgeError, ToolWords
 from agent_hooks.errors import AgentHooksError, describe
 
 Then = Literal["ran", "failed", "denied", "aborted", "invalid", "unknown"]

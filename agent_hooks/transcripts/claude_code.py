@@ -16,7 +16,7 @@ from msgspec import Raw, Struct
 
 from agent_hooks.bridges import open_bridge
 from agent_hooks.bridges.base.happenings import CallAsked
-from agent_hooks.bridges.base.payloads import BridgeError
+from agent_hooks.bridges.base.words import BridgeError
 from agent_hooks.errors import describe
 from agent_hooks.transcripts.base import (
     MALFORMED,

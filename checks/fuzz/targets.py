@@ -20,8 +20,8 @@ from agent_hooks import Block, HookAPI, HookRunner, LoadedHook, SessionError
 from agent_hooks.bridges import BRIDGES, open_bridge
 from agent_hooks.bridges.base import Bridge
 from agent_hooks.bridges.base.happenings import CallAsked, EventsReported
-from agent_hooks.bridges.base.payloads import BridgeError, parse_payload
 from agent_hooks.bridges.base.verdicts import Reply
+from agent_hooks.bridges.base.words import BridgeError, parse_payload
 from agent_hooks.bridges.driver import BridgeUI, Bridging
 from agent_hooks.cli.rpc.protocol import UnreadableLine, parse
 from agent_hooks.concurrency.stepping import run

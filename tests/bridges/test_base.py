@@ -13,8 +13,8 @@ import pytest
 from agent_hooks.bridges.base import Bridge
 from agent_hooks.bridges.base.happenings import Happening
 from agent_hooks.bridges.base.installation import Address, EventRow, Facts, Installed
-from agent_hooks.bridges.base.payloads import BridgeError, object_field, text_field
 from agent_hooks.bridges.base.verdicts import SILENCE, Reply, Verdict
+from agent_hooks.bridges.base.words import BridgeError, object_field, text_field
 from agent_hooks.bridges.claude_code import ClaudeCode
 from agent_hooks.server.stub import config_of
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from agent_hooks import ToolOutput
 from agent_hooks.bridges import open_bridge
 from agent_hooks.bridges.base.happenings import CallAsked, Happening, PromptGiven
-from agent_hooks.bridges.base.payloads import BridgeError, parse_payload
 from agent_hooks.bridges.base.verdicts import Verdict
+from agent_hooks.bridges.base.words import BridgeError, parse_payload
 from agent_hooks.bridges.command import CommandBridge
 from agent_hooks.bridges.copilot_cli import CopilotAsClaude
 from agent_hooks.bridges.cursor import CursorAsClaude

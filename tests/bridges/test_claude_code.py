@@ -25,8 +25,8 @@ from agent_hooks.bridges.base.happenings import (
     PromptGiven,
 )
 from agent_hooks.bridges.base.installation import Address, EventRow, Facts, Installed
-from agent_hooks.bridges.base.payloads import BridgeError
 from agent_hooks.bridges.base.verdicts import Reply, Verdict
+from agent_hooks.bridges.base.words import BridgeError
 from agent_hooks.bridges.claude_code import ClaudeCode
 from agent_hooks.testing import check_bridge
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from agent_hooks import ToolOutput
 from agent_hooks.bridges.base.happenings import CallAsked, CallEnded, PermissionAsked, PromptGiven
-from agent_hooks.bridges.base.payloads import BridgeError
 from agent_hooks.bridges.base.verdicts import Verdict
+from agent_hooks.bridges.base.words import BridgeError
 from agent_hooks.bridges.codex import Codex
 from codex_judge import refusal
 from support import examples

@@ -18,14 +18,12 @@ from agent_hooks.bridges import BRIDGES, open_bridge
 from agent_hooks.bridges.base import Bridge
 from agent_hooks.bridges.base.happenings import CallAsked, CallEnded, EventsReported, Happening, PermissionAsked
 from agent_hooks.bridges.base.installation import PROCESS
-from agent_hooks.bridges.base.payloads import BridgeError, parse_payload
 from agent_hooks.bridges.base.verdicts import Verdict
-from agent_hooks.bridges.base.words import ToolWords
+from agent_hooks.bridges.base.words import BridgeError, ToolWords, parse_payload
 from agent_hooks.bridges.command import CommandBridge
 from agent_hooks.bridges.command_settings import OR_DENY, CommandSettings
 from agent_hooks.bridges.driver import BridgeUI, Bridging
-from agent_hooks.bridges.tables import Fields, Layout, Row
-from agent_hooks.bridges.templates import MESSAGE, VALUE, nested
+from agent_hooks.bridges.tables import MESSAGE, VALUE, Fields, Layout, Row, nested
 from agent_hooks.testing import check_bridge
 from agent_hooks.values.events import AgentEnd
 from bridge_checking import check_reply

@@ -20,8 +20,8 @@ from agent_hooks.bridges.base.happenings import (
     PermissionAsked,
     PromptGiven,
 )
-from agent_hooks.bridges.base.payloads import BridgeError
 from agent_hooks.bridges.base.verdicts import Verdict
+from agent_hooks.bridges.base.words import BridgeError
 from agent_hooks.bridges.copilot_cli import CopilotAsClaude, CopilotCli
 from support import examples
 

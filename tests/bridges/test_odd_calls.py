@@ -11,7 +11,7 @@ import pytest
 from agent_hooks.bridges import BRIDGES, open_bridge
 from agent_hooks.bridges.base import Bridge
 from agent_hooks.bridges.base.happenings import CallAsked
-from agent_hooks.bridges.base.payloads import BridgeError
+from agent_hooks.bridges.base.words import BridgeError
 from agent_hooks.bridges.command import CommandBridge
 
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from agent_hooks import AgentEnd, SessionEvent, TextContent, ToolOutput, TurnEnd, TurnStart
 from agent_hooks.bridges import BRIDGES, open_bridge
 from agent_hooks.bridges.base.happenings import CallAsked, CallEnded, EventsReported, Happening, PromptGiven
-from agent_hooks.bridges.base.payloads import BridgeError
 from agent_hooks.bridges.base.verdicts import Verdict
+from agent_hooks.bridges.base.words import BridgeError
 from agent_hooks.bridges.plugin import PluginBridge
 
 HERE = Path(__file__).parent

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from agent_hooks.remembering import FILE
-from agent_hooks.remembering.kept import About
-from agent_hooks.remembering.project import project_of
+from agent_hooks.remembering.kept import About, project_of
 from agent_hooks.remembering.store import Store
 from agent_hooks.settings import agent_home
 from agent_hooks.storage.digests import sha256

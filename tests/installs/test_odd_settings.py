@@ -12,7 +12,7 @@ import pytest
 
 from agent_hooks.bridges import BRIDGES, open_bridge
 from agent_hooks.bridges.base import Bridge
-from agent_hooks.bridges.base.payloads import BridgeError
+from agent_hooks.bridges.base.words import BridgeError
 from running import Command
 
 ODD: Sequence[Any] = (None, 3, "x", [], {}, [3], {"a": 3}, True, [[]], [{}], [None])

@@ -16,8 +16,7 @@ import pytest
 
 from agent_hooks.remembering import FILE, LOCK
 from agent_hooks.remembering import store as store_module
-from agent_hooks.remembering.kept import LIFETIME, About
-from agent_hooks.remembering.project import Project, project_of
+from agent_hooks.remembering.kept import LIFETIME, About, Project, project_of
 from agent_hooks.remembering.store import RememberingError, Store
 
 PUSH = About(tool="bash", by="builtin:command-safety-guard", rule="git-remote", words=("git", "push", "--force"))
@@ -264,7 +263,7 @@ def test_two_processes_lose_no_answer(project: Path, home: Path) -> None:
     """Each reads the file under the lock before it writes."""
     code = (
         "import sys; from agent_hooks.remembering.kept import About; from agent_hooks.remembering.store import Store\n"
-        "from agent_hooks.remembering.project import project_of\n"
+        "from agent_hooks.remembering.kept import project_of\n"
         "store = Store(sys.argv[1]); place = project_of(sys.argv[2])\n"
         "for n in range(10): store.add(About(tool='bash', by=sys.argv[3], rule='r', words=(str(n),)), place)\n"
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agent_hooks.bridges import BRIDGES, open_bridge
-from agent_hooks.bridges.base.payloads import BridgeError
+from agent_hooks.bridges.base.words import BridgeError
 from agent_hooks.server.stub import config_of
 from other_agent import BRIDGE, CALL, OtherAgent
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_hooks.server.log_file import shorten
+from agent_hooks.server.files import shorten
 
 MIB = 1 << 20
 

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from agent_hooks.bridges.base.happenings import Happening
-from agent_hooks.server.parents import MOST, Parents
+from agent_hooks.server.calls import MOST_PARENTS, Parents
 from agent_hooks.server.sessions import Sessions
 from agent_hooks.server.tasks import Tasks
 from server.test_sessions import CLAUDE, LoadingOpener, happening, marks, opener, started
@@ -48,10 +48,10 @@ def test_sessions_that_name_each_other_as_parents_are_no_trap() -> None:
     parents.resolve("a", event("one", parent_session="two"))
     parents.resolve("a", event("two", parent_session="one"))
     assert parents.resolve("a", event("one")).session_id in ("one", "two")
-    for number in range(MOST + 10):
+    for number in range(MOST_PARENTS + 10):
         parents.resolve("a", event("root", agent_id=f"child {number}"))
     assert parents.resolve("a", event("child 0")).session_id == "child 0"
-    assert parents.resolve("a", event(f"child {MOST}")).session_id == "root"
+    assert parents.resolve("a", event(f"child {MOST_PARENTS}")).session_id == "root"
 
 
 class TestInTheServer:

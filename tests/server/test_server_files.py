@@ -107,7 +107,7 @@ def test_a_server_whose_log_was_just_removed_begins_a_new_one(tmp_path: Path) ->
     log = tmp_path / "s.log"
     program = f"""
 import os
-from agent_hooks.server.log_file import reopen_if_removed
+from agent_hooks.server.files import reopen_if_removed
 print("to the old log", flush=True)
 os.unlink({str(log)!r})
 reopen_if_removed({str(log)!r})

@@ -4,8 +4,8 @@
 `encode` turns the verdict into a `Reply`.  Only the bridge knows the other agent's field names.  The page docs/bridges.md
 shows how to write one.
 
-The values that a bridge takes and returns are modules of this folder: `happenings`, `verdicts`, `powers`, `words` (the
-names of tools) and `installation` (the settings of the agent).  `payloads` reads the fields of a payload.
+The values that a bridge takes and returns are modules of this folder: `happenings`, `verdicts`, `words` (the names
+of tools and the fields of a payload) and `installation` (the powers of hooks, and the settings of the agent).
 """
 
 from __future__ import annotations
@@ -15,11 +15,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
 
 from agent_hooks.bridges.base.happenings import Call, CallEnded, Happening, Part
-from agent_hooks.bridges.base.installation import Address, EventRow, Facts, Hindrance, Installed
-from agent_hooks.bridges.base.payloads import BridgeError
-from agent_hooks.bridges.base.powers import Power
+from agent_hooks.bridges.base.installation import Address, EventRow, Facts, Hindrance, Installed, Power
 from agent_hooks.bridges.base.verdicts import Reply, Verdict
-from agent_hooks.bridges.base.words import ToolWords
+from agent_hooks.bridges.base.words import BridgeError, ToolWords
 from agent_hooks.errors import shown
 
 __all__ = ["Bridge", "ToolWords", "Verdict"]

@@ -17,8 +17,8 @@ from agent_hooks.cli.streams import echo, echo_data, echo_json, tell
 from agent_hooks.errors import AgentHooksError, count, describe
 from agent_hooks.server import client
 from agent_hooks.server.control import Status, place_of, remove_left_files, servers, stop
+from agent_hooks.server.files import shorten
 from agent_hooks.server.journal import remove_old
-from agent_hooks.server.log_file import shorten
 from agent_hooks.server.plugin_file import refresh_plugins
 from agent_hooks.server.stub import refresh_stubs
 

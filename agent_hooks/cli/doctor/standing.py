@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import agent_hooks
 from agent_hooks import __version__
-from agent_hooks.bridges.base.powers import POWERS
+from agent_hooks.bridges.base.installation import POWERS
 from agent_hooks.cli.disabling import remedy
 from agent_hooks.cli.doctor.base import AgentCase, Case, Diagnosis
 from agent_hooks.cli.screen.in_force import waiting_facts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from agent_hooks.bridges.base.powers import Power
+from agent_hooks.bridges.base.installation import Power
 from clients.client import Run
 from clients.seat import Seat
 
