@@ -263,7 +263,7 @@ def _choose(worktree: Worktree, paths: Iterable[str], rules: Rules) -> _Choice:
 
 
 async def _tracked(worktree: Worktree, paths: Sequence[str]) -> set[str]:
-    """Return those of `paths` that are in the user's index."""
+    """Return the paths among `paths` that are in the user's index."""
     # A command line may be too short for all of the paths.
     return {*paths} & {*names_in((await worktree.theirs("ls-files", "-z")).out)} if paths else set()
 
