@@ -152,7 +152,7 @@ class Worktree:
         environment = self._environment
         if borrowing and self.lenders:
             # git takes quotes for those of C, and a path with them is not borrowed from.
-            lenders = ":".join(map(_quoted, self.lenders))
+            lenders = ":".join(_quoted(each) for each in self.lenders if _can_lend(each))
             environment = {**environment, "GIT_ALTERNATE_OBJECT_DIRECTORIES": lenders}
         if index is not None:
             environment = {**environment, "GIT_INDEX_FILE": index}
@@ -299,6 +299,14 @@ def _make(path: str) -> None:
     """Make an empty file, where that is possible."""
     with suppress(OSError):
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
+
+
+def _can_lend(objects: str) -> bool:
+    """Return whether git can read a directory of objects without opening a pipe, which could hold it up."""
+    files = [os.path.join(objects, "info", "alternates")]
+    with suppress(OSError):
+        files += (each.path for each in os.scandir(os.path.join(objects, "pack")))
+    return all(os.path.isfile(each) or not os.path.exists(each) for each in files)
 
 
 def _quoted(path: str) -> str:

@@ -175,6 +175,17 @@ async def test_a_repository_that_blocks_git_does_not_hold_up_a_checkpoint(
     assert files(repo) == before
 
 
+@pytest.mark.parametrize("name", ["info/alternates", "pack/x.idx"])
+async def test_a_pipe_among_the_objects_does_not_hold_up_the_first_checkpoint(repo: Path, name: str) -> None:
+    """No object is borrowed from such a repository."""
+    (repo / ".git" / "objects" / name).parent.mkdir(exist_ok=True)
+    os.mkfifo(repo / ".git" / "objects" / name)
+    agent, before = Agent(repo), files(repo)
+    await agent.turn("break", "rm -r src")
+    await undo(repo)
+    assert (files(repo), agent.warnings) == (before, [])
+
+
 async def test_the_case_of_names_is_what_the_file_system_says(repo: Path) -> None:
     """`core.ignorecase` of the repository says otherwise."""
     git(repo, "config", "core.ignorecase", str(not (await open_worktree(repo)).ignores_case).lower())
