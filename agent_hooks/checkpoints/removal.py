@@ -35,6 +35,6 @@ async def remove(directory: str, finish: str = "") -> None:
 
 
 if __name__ == "__main__":
-    anyio.run(remove, *sys.argv[1:])
+    anyio.run(remove, sys.argv[1], "".join(sys.argv[2:]))
     # A thread that still walks through a store holds nothing that has to be written.
     os._exit(0)
