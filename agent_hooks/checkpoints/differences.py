@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from agent_hooks.checkpoints.git import CheckpointError, Worktree, names_in
@@ -101,10 +101,23 @@ def _by_real_names(worktree: Worktree, raw: Iterable[Difference]) -> list[Differ
         one = found.get(path, each)
         found[path] = Difference(path, one.now if each.is_made else each.now, one.new if each.is_deleted else each.new)
     empty = hash_of_blob(worktree.object_format, 0).hexdigest()
-    return [each for each in found.values() if _counts(worktree, each, found, empty)]
+    remade = _remade(found)
+    return [each for each in found.values() if _counts(worktree, each, found, empty, remade)]
 
 
-def _counts(worktree: Worktree, each: Difference, found: dict[str, Difference], empty: str) -> bool:
+def _remade(found: dict[str, Difference]) -> set[str]:
+    """Return each `.git` inside that has lost objects and got none, because it was made again."""
+    units: dict[bool, set[str]] = {True: set(), False: set()}
+    for each in found.values():
+        before, is_object, _ = each.path.partition("/.git/objects/")
+        if is_object and (each.is_made or each.is_deleted):
+            units[each.is_made].add(f"{before}/.git")
+    return units[False] - units[True]
+
+
+def _counts(
+    worktree: Worktree, each: Difference, found: dict[str, Difference], empty: str, remade: Collection[str]
+) -> bool:
     parts = each.path.split("/")
     if parts[0] == ".git" or (worktree.ignores_case and parts[0].lower() == ".git"):
         # Nobody has saved this.
@@ -116,5 +129,12 @@ def _counts(worktree: Worktree, each: Difference, found: dict[str, Difference], 
     if own is not None and empty in (own.now.digest, own.new.digest):
         # The rest of it was not saved.
         return False
-    main = own or found.get(f"{unit}/HEAD")
-    return main is not None and (main.is_deleted if main is not each else main.is_deleted or main.is_made)
+    if unit in remade:
+        return each.is_deleted
+    if own is not None and not own.is_made:
+        # The file of a submodule, or a link.
+        return own.is_deleted or own is each
+    head = found.get(f"{unit}/HEAD")
+    if each is own or each is head:
+        return each.is_made or each.is_deleted
+    return head is not None and head.is_deleted

@@ -107,7 +107,10 @@ class Worktree:
         self.exclude = exclude
         self.settings: tuple[str, ...] = ()
         self.repository = repository
-        self._objects = objects
+        # The directories of objects from which the first checkpoint borrows.
+        self.lenders = [objects] if objects else []
+        # Whether a git command has a deadline.
+        self.is_hurried = True
         self.pipes = Pipes(top, *([os.path.join(repository, "info", "exclude")] if repository else ()))
         # Git's answers about the repository, which are written to the store with the next checkpoint.  They are `None`
         # if the store has them already, or if they must not be kept.
@@ -147,11 +150,13 @@ class Worktree:
         """
         settings = (*_BIT_BY_BIT, *self.settings, "-c", f"core.ignoreCase={str(self.ignores_case).lower()}")
         environment = self._environment
-        if borrowing and self._objects:
+        if borrowing and self.lenders:
             # git takes quotes for those of C, and a path with them is not borrowed from.
-            environment = {**environment, "GIT_ALTERNATE_OBJECT_DIRECTORIES": _quoted(self._objects)}
+            lenders = ":".join(_quoted(each) for each in self.lenders if _can_lend(each))
+            environment = {**environment, "GIT_ALTERNATE_OBJECT_DIRECTORIES": lenders}
         if index is not None:
             environment = {**environment, "GIT_INDEX_FILE": index}
+        limit = limit if self.is_hurried else None
         run = partial(
             run_git, *settings, *args, cwd=self.top, env=environment, stdin=stdin, receive=receive, limit=limit
         )
@@ -191,6 +196,12 @@ class Worktree:
             return os.path.join(self.top, os.path.expanduser(own[-1]))
         base = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
         return os.path.join(base, "git", "ignore")
+
+    @property
+    def rule_files(self) -> list[str]:
+        """The files outside of the working tree that decide what is ignored, and the directory of the repository's."""
+        own = ("info", "info/exclude") if self.repository is not None else ()
+        return [self.excludes, *(os.path.join(self.repository or "", each) for each in own)]
 
     @property
     def has_store(self) -> bool:
@@ -288,6 +299,14 @@ def _make(path: str) -> None:
     """Make an empty file, where that is possible."""
     with suppress(OSError):
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
+
+
+def _can_lend(objects: str) -> bool:
+    """Return whether git can read a directory of objects without opening a pipe, which could hold it up."""
+    files = [os.path.join(objects, "info", "alternates")]
+    with suppress(OSError):
+        files += (each.path for each in os.scandir(os.path.join(objects, "pack")))
+    return all(os.path.isfile(each) or not os.path.exists(each) for each in files)
 
 
 def _quoted(path: str) -> str:
@@ -452,12 +471,16 @@ def _belongs(top: str, private: str) -> bool:
 
     A repository from elsewhere could name the home directory as its working tree, and bring checkpoints of it along.
     """
-    own = os.path.join(top, ".git")
+    return os.path.realpath(private_directory(os.path.join(top, ".git"))) == os.path.realpath(private)
+
+
+def private_directory(own: str) -> str:
+    """Return the git directory that a `.git` is or names."""
     # The file of a linked working tree or a submodule holds one line, the path of the git directory.
     with suppress(OSError, StorageError):
         line = os.fsdecode(read_regular(own, own, 65536).removeprefix(b"gitdir: ").rstrip(b"\r\n"))
-        own = os.path.join(top, line)
-    return os.path.realpath(own) == os.path.realpath(private)
+        return os.path.join(os.path.dirname(own), line)
+    return own
 
 
 def _missing_directory(where: str) -> str:

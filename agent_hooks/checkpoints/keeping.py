@@ -9,7 +9,7 @@ import anyio
 
 from agent_hooks.checkpoints.git import CheckpointError, GitTimeoutError, Worktree, open_worktree
 from agent_hooks.checkpoints.marks import Kind, Mark, running_turns, write_mark
-from agent_hooks.checkpoints.pruning import prune_when_due, start_removal
+from agent_hooks.checkpoints.pruning import FINISH, prune_when_due, start_removal
 from agent_hooks.checkpoints.snapshot import printable, rules, take
 from agent_hooks.checkpoints.store import MAX_FILE_SIZE
 from agent_hooks.errors import log
@@ -28,11 +28,8 @@ async def begin(cwd: str, work: Work) -> Mark:
         return await _save(cwd, "begin", work, calls=1, worktree=worktree)
     # Any failure, a cancellation too: without a first checkpoint, undo does not know the turn, so its note is removed and
     # other agents stop saving files at each call.  The exception goes on to `pipeline.saving`, which warns the person.
-    except BaseException as exc:
+    except BaseException:
         note_closed(worktree.store, work.turn)
-        if isinstance(exc, GitTimeoutError) and not worktree.is_whole:
-            # The first checkpoint of a large working tree is finished in the background, so that the next one is quick.
-            await start_removal(worktree)
         raise
 
 
@@ -79,6 +76,9 @@ async def _save(cwd: str, kind: Kind, work: Work, *, calls: int, worktree: Workt
                 snapshot = await take(worktree, chosen, quick=kind != "end", keep_hidden=keep_hidden)
                 return write_mark(worktree, kind, work, snapshot, running=running)
     except TimeoutError as exc:
+        if worktree is not None:
+            # A checkpoint that takes long is finished in the background, so that the next one is quick.
+            await start_removal(worktree, FINISH)
         raise GitTimeoutError(
             f"it took longer than {limit:g} s{_named(worktree)}; `checkpoints.enabled` turns checkpoints off"
         ) from exc

@@ -13,12 +13,13 @@ from contextlib import suppress
 from typing import NamedTuple
 
 import anyio
+import anyio.to_thread
 from msgspec import Struct
 
 from agent_hooks.checkpoints.facts import Signature, signature
 from agent_hooks.checkpoints.git import Output, Worktree, names_in
 from agent_hooks.checkpoints.json_text import decoded, encoded
-from agent_hooks.checkpoints.refused import Known, real_name
+from agent_hooks.checkpoints.refused import Known, git_directory, real_name
 from agent_hooks.storage.files import StorageError, read_regular, write_atomically
 
 _NAME = "listing"
@@ -31,6 +32,7 @@ _LISTS = {
     "theirs": (*_FILES, "-c", "-i"),
     "ours": (*_FILES, "-c", "-i"),
 }
+_DIRECTORIES = ("ls-tree", "-r", "-d", "-z", "--name-only", "--full-tree")
 _IGNORE_FILE = ".gitignore"
 
 
@@ -40,6 +42,7 @@ class Listing(Struct, frozen=True):
     `waiting`: the ignored files in the user's index that were not there to be saved.
     `large`: the files that were found to be untracked and large.
     `refused`: the files that git refuses.
+    `held`: the ignored files that stay saved, because a turn may have made them ignored.
     """
 
     files: dict[str, Signature]
@@ -48,6 +51,7 @@ class Listing(Struct, frozen=True):
     waiting: tuple[str, ...] = ()
     large: tuple[str, ...] = ()
     refused: dict[str, tuple[tuple[int, ...], str]] = {}
+    held: tuple[str, ...] = ()
 
 
 class Found(NamedTuple):
@@ -61,6 +65,7 @@ class Found(NamedTuple):
     `err`: git's messages.
     `stored`: the files that git refuses, by their names in the private index.
     `known`: the files that git refuses, as they were saved before.
+    `held`: the ignored files that stay saved, because a turn may have made them ignored.
     """
 
     changed: tuple[str, ...]
@@ -71,25 +76,28 @@ class Found(NamedTuple):
     err: str
     stored: frozenset[str]
     known: Known
+    held: frozenset[str]
 
 
-async def list_files(worktree: Worktree, *, quick: bool, keep_hidden: bool) -> Found:
+async def list_files(worktree: Worktree, *, quick: bool, keep_hidden: bool | None) -> Found:
     """List the files.  Raises `CheckpointError`.
 
-    `quick`: leave out what is as at the last snapshot.  `keep_hidden`: files that were saved before stay saved, although
-    they are ignored now.
+    `quick`: leave out what is as at the last snapshot.  `keep_hidden`: as for `take`.
     """
     former = _last(worktree)
     last = former if quick and former is not None and _holds(worktree, former) else None
-    outputs = await _ask(worktree, ("new", "changed") if last else ("new", "changed", "theirs", "ours"))
+    keys = ("new", "changed") if last else ("new", "changed", "theirs", "ours")
+    outputs = await _ask(worktree, keys, "" if former is None else former.tree)
     new = names_in(outputs["new"].need())
     differing = names_in(outputs["changed"].need())
     # No file has such a name, so git lists all of them.
     stored = frozenset(path for path in differing if real_name(path) != path)
+    new += await _unseen(worktree, names_in(outputs["directories"].out) if former else [], stored)
     changed = (*new, *(path for path in differing if path not in stored))
     if last is not None and any(os.path.basename(path) == _IGNORE_FILE for path in changed):
         last = None
-        outputs |= await _ask(worktree, ("theirs", "ours"))
+        outputs |= await _ask(worktree, ("theirs", "ours"), "")
+    held = frozenset(() if former is None else former.held)
     if last is not None:
         forced = frozenset(path for path in last.waiting if os.path.lexists(os.path.join(worktree.top, path)))
         hidden: frozenset[str] = frozenset()
@@ -99,10 +107,11 @@ async def list_files(worktree: Worktree, *, quick: bool, keep_hidden: bool) -> F
         forced = frozenset(names_in(theirs.out)) if not theirs.code else frozenset()
         # The files that were saved before they became ignored.  They stay while a turn continues, and where git cannot
         # read the user's index.
-        stay = keep_hidden or theirs.code
-        hidden = frozenset() if stay else frozenset(names_in(outputs["ours"].need())) - forced - stored
+        ignored = frozenset(names_in(outputs["ours"].need())) - forced - stored
+        held = ignored if keep_hidden else held & ignored
+        hidden = ignored - held if keep_hidden is False and not theirs.code else frozenset()
     known = {} if former is None else former.refused
-    return Found(changed, frozenset(new), forced, hidden, last, outputs["new"].err, stored, known)
+    return Found(changed, frozenset(new), forced, hidden, last, outputs["new"].err, stored, known, held)
 
 
 def note_listing(
@@ -117,22 +126,37 @@ def note_listing(
         tuple(sorted(waiting)),
         tuple(sorted(large | {*(last.large if last else ())})),
         dict(refused),
+        tuple(sorted(found.held)),
     )
     if listing != last:
         with suppress(OSError, StorageError):
             write_atomically(os.path.join(worktree.store, _NAME), encoded(listing), secret=True)
 
 
-async def _ask(worktree: Worktree, keys: tuple[str, ...]) -> dict[str, Output]:
+async def _unseen(worktree: Worktree, directories: list[str], stored: frozenset[str]) -> list[str]:
+    """Return the saved directories that have become repositories since.  git lists their files and no repository."""
+    known = {git_directory(real_name(path)) for path in stored}
+
+    def look() -> list[str]:
+        asked = (path for path in directories if real_name(path) == path and f"{path}/.git" not in known)
+        return [f"{path}/" for path in asked if os.path.lexists(os.path.join(worktree.top, path, ".git"))]
+
+    return await anyio.to_thread.run_sync(look) if directories else []
+
+
+async def _ask(worktree: Worktree, keys: tuple[str, ...], tree: str) -> dict[str, Output]:
+    """Return git's lists, and the directories of a tree, if it has a name."""
     found: dict[str, Output] = {}
 
-    async def ask(key: str) -> None:
+    async def ask(key: str, *words: str) -> None:
         run = worktree.theirs if key == "theirs" else worktree.git
-        found[key] = await run(*_LISTS[key])
+        found[key] = await run(*words)
 
     async with anyio.create_task_group() as tasks:
         for key in keys:
-            tasks.start_soon(ask, key)
+            tasks.start_soon(ask, key, *_LISTS[key])
+        if tree:
+            tasks.start_soon(ask, "directories", *_DIRECTORIES, tree)
     return found
 
 

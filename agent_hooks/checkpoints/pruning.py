@@ -44,6 +44,8 @@ _LOOK = 0.05
 _DETACHED = '"$0" "$@" </dev/null >/dev/null 2>&1 &'
 # The time after which a removal that was ended is tried again.
 _AGAIN = 3_600.0
+FINISH = "finish"
+"""Has the process in the background save the files of a checkpoint that took too long."""
 GROWTH = 128 << 20
 """Bytes that all checkpoints together write until the sizes of the stores are looked at again."""
 # Loose objects above which git packs them.
@@ -69,9 +71,9 @@ def _is_due(store: str) -> bool:
     return _age(os.path.join(store, _PRUNED)) > _DAY or _loose(store) > _LOOSE
 
 
-async def start_removal(worktree: Worktree) -> None:
-    """Start the process that removes checkpoints.  It also finishes a first checkpoint that took too long."""
-    words = [sys.executable, "-P", "-s", "-m", "agent_hooks.checkpoints.removal", worktree.top]
+async def start_removal(worktree: Worktree, *words: str) -> None:
+    """Start the process that removes checkpoints.  With the word `FINISH`, it first saves the present files."""
+    words = (sys.executable, "-P", "-s", "-m", "agent_hooks.checkpoints.removal", worktree.top, *words)
     try:
         # The shell ends at once, so the process has no parent that would have to wait for its end.
         await anyio.run_process(

@@ -35,11 +35,15 @@ Known = Mapping[str, tuple[tuple[int, ...], str]]
 
 
 class Refused(NamedTuple):
-    """The result: `known` for the next time, and each `.git` that is too `large`; `is_changed`: the index has changed."""
+    """The result: `known` for the next time, and each `.git` that is too `large`; `is_changed`: the index has changed.
+
+    `units`: each `.git` of a repository inside.
+    """
 
     known: Known
     large: tuple[str, ...]
     is_changed: bool
+    units: frozenset[str] = frozenset()
 
 
 class _File(NamedTuple):
@@ -96,7 +100,7 @@ async def save_refused(
     if not stored and not new:
         return Refused({}, (), is_changed=False)
     for attempt in range(_TRIES):
-        files, large = await anyio.to_thread.run_sync(_present, worktree.top, stored, new, most)
+        files, large, units = await anyio.to_thread.run_sync(_present, worktree.top, stored, new, most)
         fresh = [name for name in files if name not in stored or known.get(name, ((), ""))[0] != files[name].signature]
         plain = [name for name in fresh if files[name].mode != _LINK]
         write = partial(worktree.git, "hash-object", "-w", "--no-filters")
@@ -132,11 +136,13 @@ async def save_refused(
         for name, file in files.items()
         if file.signature[-1] < settled
     }
-    return Refused(noted, large, bool(lines))
+    return Refused(noted, large, bool(lines), units)
 
 
-def _present(top: str, stored: frozenset[str], new: list[str], most: int) -> tuple[dict[str, _File], tuple[str, ...]]:
-    """Return the files that are there, by their names in the store, and each `.git` that is too large."""
+def _present(
+    top: str, stored: frozenset[str], new: list[str], most: int
+) -> tuple[dict[str, _File], tuple[str, ...], frozenset[str]]:
+    """Return the files that are there by their names in the store, each `.git` that is too large, and each `.git`."""
     units = {unit for each in stored if (unit := git_directory(real_name(each)))}
     units |= {f"{each}.git" for each in new if each.endswith("/")}
     files: dict[str, _File] = {}
@@ -155,14 +161,17 @@ def _present(top: str, stored: frozenset[str], new: list[str], most: int) -> tup
             files[stored_name(unit, link=False)] = _File(os.devnull, "100644", (0,))
         else:
             files |= {stored_name(file.path, link=file.mode == _LINK): file for file in inside}
-    return files, tuple(large)
+    return files, tuple(large), frozenset(units)
 
 
 def _paths(top: str, unit: str) -> list[str]:
     """Return the path to a `.git` and the paths in it, up to the limit."""
     found = [unit]
-    for where, _, names in os.walk(os.path.join(top, unit)):
-        found += (os.path.relpath(os.path.join(where, name), top) for name in names)
+    if os.path.islink(os.path.join(top, unit)):
+        return found
+    for where, below, names in os.walk(os.path.join(top, unit)):
+        links = (name for name in below if os.path.islink(os.path.join(where, name)))
+        found += (os.path.relpath(os.path.join(where, name), top) for name in (*names, *links))
         if len(found) > _MANY:
             break
     return found
@@ -185,6 +194,9 @@ def _file(top: str, path: str) -> _File | None:
 
 def _line(path: str) -> bytes:
     """Return a path as git reads it in a list of lines."""
-    if "\n" in path or path.startswith('"'):
-        path = '"' + path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+    # git takes a carriage return at the end for a part of the line break.
+    if "\n" in path or path.startswith('"') or path.endswith("\r"):
+        for char, escaped in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r")):
+            path = path.replace(char, escaped)
+        path = f'"{path}"'
     return os.fsencode(path) + b"\n"

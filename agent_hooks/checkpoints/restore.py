@@ -180,6 +180,7 @@ class Restoring:
         changes = await _changes(self.worktree, now.tree, self.checkpoint.tree)
         made = {unit for change in changes if change.is_deleted and (unit := git_directory(change.path))}
         self.nested = tuple(unit.removesuffix(".git") for unit in made)
+        self.left |= dict.fromkeys(self.nested, "is a git repository of its own, which a restore does not delete")
         unsaved = [
             change.path
             for change in changes
@@ -234,6 +235,8 @@ class Restoring:
                 self.left[path] = "was ignored by git when the checkpoint was made"
             elif reason := self.keeps_out(path):
                 self.left[path] = reason
+            elif self._may_be_older(path):
+                self.left[path] = "was there before, and ignore rules have changed"
             elif (original := original_of(path)) and not (original in changes and changes[original].new == now):
                 self.left[path] = f"was kept by an earlier restore of {original}; delete it when you do not need it"
             else:
@@ -251,6 +254,15 @@ class Restoring:
             self.failed[path] = f"cannot be deleted: {os_reason(exc)}"
             return
         self._remove_empty_parents(path)
+
+    def _may_be_older(self, path: str) -> bool:
+        """Return whether a file may have been ignored by a rule of which no checkpoint knows."""
+        moment = self.moments.get(path, self.checkpoint.created) - _COARSE
+        for each in self.worktree.rule_files:
+            with suppress(OSError):
+                if os.stat(each).st_ctime >= moment:
+                    return (made := born(os.path.join(self.top, path))) is not None and made < moment
+        return False
 
     async def _ignored(self, paths: Iterable[str]) -> set[str]:
         if not paths:
@@ -317,8 +329,6 @@ class Restoring:
         for each in self.checkpoint.skipped:
             if path == each.path or (each.path.endswith("/") and path.startswith(each.path)):
                 return f"is not in the checkpoint: {each.reason}"
-        if path.startswith(self.nested) and os.path.lexists(os.path.join(self.top, path)):
-            return "lies in a git repository of its own now"
         return None
 
     def _in_the_way(self, path: str, known: dict[str, bool]) -> str | None:

@@ -21,7 +21,15 @@ import anyio
 import anyio.to_thread
 from msgspec import Struct
 
-from agent_hooks.checkpoints.git import CheckpointError, GitTimeoutError, Worktree, listed, names_in, real_parents
+from agent_hooks.checkpoints.git import (
+    CheckpointError,
+    GitTimeoutError,
+    Worktree,
+    listed,
+    names_in,
+    private_directory,
+    real_parents,
+)
 from agent_hooks.checkpoints.growth import note_written, size_of
 from agent_hooks.checkpoints.listing import Found, list_files, note_listing
 from agent_hooks.checkpoints.refused import is_suspect, save_refused, stored_name
@@ -86,11 +94,12 @@ def printable(path: str) -> str:
     return path if path.isprintable() else ascii(path)
 
 
-async def take(worktree: Worktree, rules: Rules, *, quick: bool = False, keep_hidden: bool = True) -> Snapshot:
+async def take(worktree: Worktree, rules: Rules, *, quick: bool = False, keep_hidden: bool | None = None) -> Snapshot:
     """Write the working tree as a git tree; the caller holds the lock.  Raises `CheckpointError`.
 
     `quick`: do not ask again which files are ignored, as long as the answer is the same.  `keep_hidden`: files that were
-    saved before stay saved, although they are ignored now.
+    saved before stay saved, although they are ignored now.  With `True`, a turn may have made them ignored, so the
+    following snapshots save them too.
     """
     if not are_known(worktree.store):
         # Without the rights of the files, all files are saved again, and their rights are noted.
@@ -111,11 +120,15 @@ async def take(worktree: Worktree, rules: Rules, *, quick: bool = False, keep_hi
         return await _take(worktree, rules, quick=False, keep_hidden=keep_hidden, borrowing=False)
 
 
-async def _take(worktree: Worktree, rules: Rules, *, quick: bool, keep_hidden: bool, borrowing: bool) -> Snapshot:
+async def _take(
+    worktree: Worktree, rules: Rules, *, quick: bool, keep_hidden: bool | None, borrowing: bool
+) -> Snapshot:
     found = await list_files(worktree, quick=quick, keep_hidden=keep_hidden)
     for _ in range(_DEEPEST):
         new = [path for path in found.new if not rules.leaves(path)]
         refused = await save_refused(worktree, found.stored, new, found.known, rules.max_file_size)
+        inner = (os.path.join(private_directory(os.path.join(worktree.top, unit)), "objects") for unit in refused.units)
+        worktree.lenders += sorted({*inner} - {*worktree.lenders})
         if not any(path.endswith("/") for path in new):
             break
         # Now git lists the files of these repositories too.
@@ -250,12 +263,9 @@ def _choose(worktree: Worktree, paths: Iterable[str], rules: Rules) -> _Choice:
 
 
 async def _tracked(worktree: Worktree, paths: Sequence[str]) -> set[str]:
-    """Return those of `paths` that are in the person's index."""
-    return (
-        set(names_in((await worktree.theirs("--literal-pathspecs", "ls-files", "-z", "--", *paths)).out))
-        if paths
-        else set()
-    )
+    """Return the paths among `paths` that are in the user's index."""
+    # A command line may be too short for all of the paths.
+    return {*paths} & {*names_in((await worktree.theirs("ls-files", "-z")).out)} if paths else set()
 
 
 async def _remove(worktree: Worktree, paths: Collection[str]) -> None:

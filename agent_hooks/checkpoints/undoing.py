@@ -236,7 +236,8 @@ class _Undo:
             self.restoring.moments[path] = edits[0].since
             now = self._now.get(path, ABSENT)
             unit = git_directory(path)
-            if unit and now != target and os.path.lexists(os.path.join(self._worktree.top, unit)):
+            is_own = path == unit and now != ABSENT
+            if unit and not is_own and now != target and os.path.lexists(os.path.join(self._worktree.top, unit)):
                 self._gone[unit.removesuffix(".git")] = "is another git repository now"
                 continue
             # A version between two turns, which the later one wrote over.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import zlib
 from pathlib import Path
@@ -11,8 +12,10 @@ import pytest
 
 from agent_hooks import checkpoints
 from agent_hooks.checkpoints import git as repositories
-from agent_hooks.checkpoints import refused
+from agent_hooks.checkpoints import keeping, refused
 from agent_hooks.checkpoints.git import open_worktree
+from agent_hooks.checkpoints.pruning import FINISH
+from agent_hooks.checkpoints.removal import remove
 from agent_hooks.turn_notes import store_of
 from working import Agent, files, git, repository, undo
 
@@ -103,6 +106,7 @@ def forge(top: Path, text: str) -> None:
 async def test_undo_gives_back_the_bytes_that_were_there(repo: Path) -> None:
     """An object of the repository whose content has another name is not taken for that file."""
     forge(repo, "never added\n")
+    forge(inner(repo, "lib"), "never added\n")
     await Agent(repo).turn("break", "rm untracked")
     done = await undo(repo)
     assert (done.written, (repo / "untracked").read_text()) == (("untracked",), "never added\n")
@@ -171,6 +175,17 @@ async def test_a_repository_that_blocks_git_does_not_hold_up_a_checkpoint(
     assert files(repo) == before
 
 
+@pytest.mark.parametrize("name", ["info/alternates", "pack/x.idx"])
+async def test_a_pipe_among_the_objects_does_not_hold_up_the_first_checkpoint(repo: Path, name: str) -> None:
+    """No object is borrowed from such a repository."""
+    (repo / ".git" / "objects" / name).parent.mkdir(exist_ok=True)
+    os.mkfifo(repo / ".git" / "objects" / name)
+    agent, before = Agent(repo), files(repo)
+    await agent.turn("break", "rm -r src")
+    await undo(repo)
+    assert (files(repo), agent.warnings) == (before, [])
+
+
 async def test_the_case_of_names_is_what_the_file_system_says(repo: Path) -> None:
     """`core.ignorecase` of the repository says otherwise."""
     git(repo, "config", "core.ignorecase", str(not (await open_worktree(repo)).ignores_case).lower())
@@ -184,7 +199,7 @@ async def test_the_case_of_names_is_what_the_file_system_says(repo: Path) -> Non
 
 async def test_files_whose_names_git_refuses_come_back(repo: Path) -> None:
     """They are restored with their rights, and an undo of that undo takes them away again."""
-    odd = {".GIT": "1\n", "src/.Git/x": "2\n", "src/.Git/a\nb": "3\n", "x@agent-hooks": "4\n"}
+    odd = {".GIT": "1\n", "src/.Git/x": "2\n", "src/.Git/a\nb\\": "3\n", "src/.Git/c\r": "c\n", "x@agent-hooks": "4\n"}
     for name, text in odd.items():
         (repo / name).parent.mkdir(exist_ok=True)
         (repo / name).write_text(text)
@@ -226,6 +241,50 @@ async def test_files_that_a_turn_made_ignored_come_back(repo: Path) -> None:
     assert files(repo) == after
 
 
+async def test_files_that_an_earlier_turn_made_ignored_come_back(repo: Path) -> None:
+    """They stay saved.  What you make ignored is left out."""
+    before = files(repo)
+    agent = Agent(repo)
+    await agent.turn("ignore", "echo '*' >> .gitignore")
+    await agent.turn("break", "rm untracked; echo broken > src/a.py")
+    await undo(repo, 2)
+    assert files(repo) == before
+    (repo / ".git" / "info" / "exclude").write_text("untracked\n")
+    await agent.turn("again", "rm untracked; echo 2 > tracked")
+    assert (await undo(repo)).written == ("tracked",)
+
+
+@pytest.mark.parametrize("command", [": > .git/info/exclude", "rm .git/info/exclude", ": > ~/.config/git/ignore"])
+async def test_ignored_files_stay_when_a_turn_changes_rules_outside_of_the_tree(
+    repo: Path, home: Path, command: str
+) -> None:
+    """They are named.  What the turn has made is deleted."""
+    (home / ".config" / "git").mkdir(parents=True)
+    rules = home / ".config" / "git" / "ignore" if "~" in command else repo / ".git" / "info" / "exclude"
+    rules.write_text("private\n")
+    (repo / "private").write_text("mine\n")
+    agent = Agent(repo)
+    await agent.turn("one", "echo 1 > new")
+    await agent.turn("break", f"{command}; echo 2 > made")
+    done = await undo(repo)
+    assert ((repo / "private").read_text(), done.deleted) == ("mine\n", ("made",))
+    assert [each.path for each in done.left] == ["private"]
+
+
+async def test_many_large_files_are_named(repo: Path) -> None:
+    """A command line is too short for their names."""
+    large = repo.joinpath(*["n" * 240] * 8)
+    large.mkdir(parents=True)
+    for number in range(1_200):
+        with (large / str(number)).open("wb") as file:
+            file.truncate(51 << 20)
+    agent = Agent(repo)
+    await agent.turn("break", "rm untracked")
+    assert len([each for each in agent.warnings if "untracked and large" in each]) == 1_200
+    await undo(repo)
+    assert (repo / "untracked").read_text() == "never added\n"
+
+
 def inner(top: Path, name: str) -> Path:
     """Make a repository inside, with a commit, an untracked and an ignored file."""
     git(top, "init", "-q", name)
@@ -255,6 +314,74 @@ async def test_repositories_inside_that_a_turn_deleted_come_back(repo: Path) -> 
     assert git(deep, "log", "--format=%s").strip() == "one of lib/deep"
 
 
+async def test_links_of_a_repository_inside_come_back_as_links(repo: Path, tmp_path: Path) -> None:
+    """Nothing behind them is saved."""
+    (inner(repo, "lib") / ".git").rename(tmp_path / "private")
+    (repo / "lib" / ".git").symlink_to(tmp_path / "private")
+    deep = inner(repo, "deep")
+    (deep / ".git" / "objects").rename(tmp_path / "objects")
+    (deep / ".git" / "objects").symlink_to(tmp_path / "objects")
+    agent = Agent(repo)
+    await agent.turn("break", "rm -rf lib deep")
+    done = await undo(repo)
+    assert (done.left, done.failed, agent.warnings) == ((), (), [])
+    assert git(repo / "lib", "log", "--format=%s").strip() == "one of lib"
+    assert git(deep, "log", "--format=%s").strip() == "one of deep"
+    assert {path for path in done.written if path.startswith(("lib/.git", "deep/.git/objects"))} == {
+        "lib/.git",
+        "deep/.git/objects",
+    }
+
+
+async def test_a_checkpoint_that_takes_long_is_finished_in_the_background(
+    repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also after the first one: a repository that was cloned inside may be large."""
+    await Agent(repo).turn("one", "echo 1 > new")
+    inner(repo, "lib")
+    asked: list[tuple[str, ...]] = []
+
+    async def start(worktree: object, *words: str) -> None:
+        asked.append(words)
+
+    monkeypatch.setattr(keeping, "start_removal", start)
+    monkeypatch.setattr(keeping, "BEFORE_A_CALL", 0.0)
+    late = Agent(repo, "late")
+    await late.turn("two", "true > new2")
+    assert asked == [(FINISH,)]
+    assert "took longer than 0 s" in late.warnings[0]
+    await remove(str(repo), FINISH)
+    assert "lib/wip" in (await (await open_worktree(repo)).git("ls-files")).out.decode()
+
+
+async def test_a_repository_that_was_made_around_saved_files_comes_back(repo: Path) -> None:
+    """git lists the files of such a directory, and not the repository."""
+    agent = Agent(repo)
+    await agent.turn("one", "echo 1 > src/b.py")
+    inner(repo, "src")
+    before = files(repo)
+    await agent.turn("break", "rm -rf src; mkdir src; echo 2 > src/a.py")
+    done = await undo(repo)
+    assert files(repo) == {path: text for path, text in before.items() if not path.endswith("build")}
+    assert (done.left, done.failed, agent.warnings) == ((), (), [])
+    assert git(repo / "src", "log", "--format=%s").strip() == "one of src"
+
+
+async def test_a_turn_that_makes_a_repository_around_saved_files_is_taken_back(repo: Path) -> None:
+    """Changed and deleted files come back.  The repository stays and is named, also in a restore."""
+    agent, before = Agent(repo), files(repo)
+    await agent.turn("one", "echo 1 > src/b.py")
+    await agent.turn("init", "git init -q src; rm src/a.py; echo 2 > src/b.py")
+    first = (await checkpoints.list(repo))[0]
+    done = await undo(repo)
+    assert files(repo) == {**before, "src/b.py": "1\n"}
+    assert [str(each) for each in done.left] == ["src/: is a git repository of its own, which undo does not delete"]
+    (repo / "src" / "a.py").write_text("changed\n")
+    restored = await checkpoints.restore(repo, first)
+    assert (files(repo)["src/a.py"], [each.path for each in restored.left]) == ("a = 1\n", ["src/"])
+    assert (repo / "src" / ".git" / "HEAD").exists()
+
+
 async def test_commits_inside_are_no_change_of_a_turn(repo: Path) -> None:
     """An undo takes back the files and not the commits."""
     lib = inner(repo, "lib")
@@ -265,6 +392,40 @@ async def test_commits_inside_are_no_change_of_a_turn(repo: Path) -> None:
     done = await undo(repo)
     assert (done.written, (lib / "l").read_text()) == (("lib/l",), "l\n")
     assert git(lib, "log", "--format=%s").split()[0] == "two"
+
+
+REPLACED = {
+    "by another": "rm -rf lib/.git; git init -q lib",
+    "by a file": "rm -rf lib/.git; echo 1 > lib/.git",
+    "by a link": "rm -rf lib/.git; ln -s ../.git lib/.git",
+}
+
+
+@pytest.mark.parametrize("command", REPLACED.values(), ids=REPLACED)
+async def test_a_repository_inside_that_a_turn_replaced_is_named(repo: Path, command: str) -> None:
+    """Its commits are in the checkpoint, and a restore after its removal brings them back."""
+    lib = inner(repo, "lib")
+    await Agent(repo).turn("replace", f"{command}; rm lib/wip")
+    first = (await checkpoints.list(repo))[0]
+    done = await undo(repo)
+    assert "lib/: is another git repository now" in [str(each) for each in done.left]
+    assert (lib / "wip").read_text() == "never added\n"
+    if (lib / ".git").is_dir() and not (lib / ".git").is_symlink():
+        shutil.rmtree(lib / ".git")
+    else:
+        (lib / ".git").unlink()
+    await checkpoints.restore(repo, first)
+    assert git(lib, "log", "--format=%s").strip() == "one of lib"
+
+
+async def test_the_file_that_names_a_repository_inside_comes_back(repo: Path, tmp_path: Path) -> None:
+    """A submodule has such a file."""
+    lib = inner(repo, "lib")
+    (lib / ".git").rename(tmp_path / "private")
+    (lib / ".git").write_text(f"gitdir: {tmp_path}/private\n")
+    await Agent(repo).turn("break", "echo broken > lib/.git")
+    done = await undo(repo)
+    assert (done.written, (lib / ".git").read_text()) == (("lib/.git",), f"gitdir: {tmp_path}/private\n")
 
 
 async def test_a_repository_that_was_made_again_is_not_replaced(repo: Path) -> None:
