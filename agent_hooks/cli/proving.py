@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 import select
+import shlex
 import signal
 import threading
 import time
@@ -19,6 +20,7 @@ from agent_hooks.cli.streams import can_show_question
 from agent_hooks.errors import AgentHooksError
 from agent_hooks.trust.ancestors import ancestors, refuse_below_an_agent
 from agent_hooks.trust.open_sessions import RECENT, Judged, open_session, process_start
+from agent_hooks.trust.policy import Trust
 from agent_hooks.trust.store import Above, Origin
 
 LIMIT = 60.0
@@ -42,6 +44,15 @@ def prove_user(command: str) -> Origin | None:
         _ask_for_code(command, session)
         return _origin(terminal=True) if _is_younger(session) else None
     return None if can_show_question() or _has_terminal() else _origin()
+
+
+def prove_loosening(command: str, *words: str) -> None:
+    """Do the same for a command that has no record of its own, and note it in the trust store if an agent may run it.
+
+    Each session tells of it then until a user confirms it.  `words`: the rest of the command.  Raises `TrustError`, too.
+    """
+    if (origin := prove_user(command)) is not None:
+        Trust().store().note(shlex.join((*command.split(), *words)), origin)
 
 
 def _origin(*, terminal: bool = False) -> Origin:

@@ -21,6 +21,7 @@ from agent_hooks.cli.trusting import (
     ask,
     can_ask,
     confirm,
+    confirm_loosened,
     day,
     own_waiting,
     say,
@@ -94,6 +95,9 @@ def command(
         _approve_digest(sources, trust.store(), digest)
         return
     if not always and not files and (own := own_waiting()) is not None:
+    told = not yes and can_ask() and confirm_loosened(trust.store())
+    if told and not sources.projects and follow is None and own_waiting() is None:
+        return
         if not (yes or can_ask()):
             raise click.UsageError(_NOT_HERE)
         if not take_up(own, yes=yes):
@@ -164,10 +168,12 @@ def _rebuild(store: TrustStore) -> bool:
         question = "Begin an empty store?"
     if not confirm(question):
         return False
-    prove_user("trust")
+    origin = prove_user("trust")
     store.rebuild(entries)
     say_done("the trust store was rebuilt")
     return True
+    if origin is not None:
+        store.note("trust", origin)
 
 
 def _approvals(entry: Entry) -> str:
