@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 
 import msgspec
@@ -22,6 +23,8 @@ LIVE = 1800.0
 _OPEN = "open"
 _MOST = 1 << 20
 _DAY = 86_400.0
+# Seconds by which the clock of files may be late.
+_TICK = 0.1
 
 
 class Work(Struct, frozen=True, kw_only=True):
@@ -137,6 +140,23 @@ def sweep_session_notes() -> None:
             with suppress(OSError):
                 if time.time() - entry.stat().st_mtime > _DAY:
                     os.unlink(entry.path)
+
+
+def writing_turns(since: float) -> Iterator[Work]:
+    """Yield the turns with a call that runs and may change files, and one without a session if a note changed `since`.
+
+    Such a call has ended then, or begins.  `since`: seconds since 1970.
+    """
+    directory = os.path.join(stores_directory(), "sessions")
+    with suppress(OSError):
+        if os.stat(directory).st_mtime > since - _TICK:
+            yield Work(turn="")
+        for entry in os.scandir(directory):
+            with suppress(OSError, ValueError):
+                with open(entry.path, "rb") as file:
+                    note = msgspec.json.decode(file.read(_MOST), type=SessionNote)
+                if note.running and time.time() - entry.stat().st_mtime < LIVE:
+                    yield note.work
 
 
 def _session_path(session_id: str) -> str:

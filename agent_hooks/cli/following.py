@@ -1,7 +1,8 @@
 """`agent-hooks trust --follow`: approve each save of the author's day, and print its changes.
 
 An editor replaces a file, or writes it in several pieces.  A change counts as a save when the set has been the same for
-a while; a file that is no Python yet gets a little longer, because its writer may not be done.
+a while; a file that is no Python yet gets a little longer, because its writer may not be done.  A save during a call
+that may write is a question, because the call may have made it.
 """
 
 from __future__ import annotations
@@ -10,16 +11,22 @@ import os
 import time
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from agent_hooks.cli.lifetime import FAILED, OK
+from agent_hooks.cli.proving import prove_loosening
 from agent_hooks.cli.screen.marked import one_line
 from agent_hooks.cli.screen.trust_question import changes_text
-from agent_hooks.cli.trusting import bytes_of, look, say, say_lines
+from agent_hooks.cli.trusting import bytes_of, can_ask, confirm, look, say, say_lines
 from agent_hooks.concurrency.numbers import identity
 from agent_hooks.errors import count
 from agent_hooks.settings import PROJECT_DIRECTORY
 from agent_hooks.trust.facts import set_facts
-from agent_hooks.trust.manifest import ProjectSet, TrustError, read_set
-from agent_hooks.trust.policy import Trust, judge
+from agent_hooks.trust.manifest import DIRECTORIES, ProjectSet, TrustError, read_set
+from agent_hooks.trust.open_sessions import may_run
+from agent_hooks.trust.own import own_files
+from agent_hooks.trust.policy import REMEDY, Trust, judge
+from agent_hooks.turn_notes import writing_turns
 
 QUIET = 0.3
 """Seconds without a change after which a set counts as saved."""
@@ -33,10 +40,13 @@ _MISSING = 1.5
 
 
 def follow_saves(trust: Trust, projects: Sequence[str], seconds: float) -> int:
-    """Approve each save in the projects for a time, and return the exit code; Ctrl-C ends it too."""
+    """Approve each save in the projects and of the user's own files for a time, and return the exit code.
+
+    Ctrl-C ends it too.
+    """
     following = _Following(trust, projects, time.monotonic() + seconds)
     minutes = count(round(seconds / 60), "minute") if seconds >= 60 else f"{seconds:g} s"
-    say(f"each save counts for {minutes}, also that of an agent; Ctrl-C ends this")
+    say(f"each save counts for {minutes}, except during a call of an agent that may write; Ctrl-C ends this")
     try:
         code = following.run()
     except KeyboardInterrupt:
@@ -51,14 +61,22 @@ class _Gone(Exception):  # noqa: N818  # ends the following, and is no error of 
 
 
 class _Following:
-    """The sets as they were approved last, and the number of saves."""
+    """The sets as they were approved last, by the project or the agent home, and the number of saves."""
 
     def __init__(self, trust: Trust, projects: Sequence[str], end: float) -> None:
         self.saves = 0
         self._trust = trust
         self._end = end
-        self._sets = {project: read_set(project) for project in projects}
+        self._home = trust.agent_home
+        self._sets = {each: self._read(each) for each in (*projects, self._home)}
         self._problems: dict[str, str | None] = {}
+        # The time of the last look that found no change.
+        self._calm = dict.fromkeys(self._sets, time.time())
+        # The digests of sets that an agent may have changed.
+        self._held: dict[str, str] = {}
+
+    def _read(self, place: str) -> ProjectSet:
+        return own_files(place).found if place == self._home else read_set(place)
 
     def run(self) -> int:
         """Follow until the time is over; return the exit code."""
@@ -75,10 +93,14 @@ class _Following:
         # Imported here, because it is large.
         from watchfiles import watch
 
-        directories = [self._directory(project) for project in self._sets]
+        directories = [each for place in self._sets for each in self._directories(place)]
         identities = [identity(each) for each in directories]
         polled = time.monotonic()
         self._check_all()
+        if not directories:
+            # The user has removed the last own hook.
+            time.sleep(_WAKE)
+            return
         changes = watch(
             *directories,
             watch_filter=None,
@@ -101,30 +123,87 @@ class _Following:
         except FileNotFoundError:
             return
 
-    def _directory(self, project: str) -> str:
-        """Return the `.agent` of a project; raises `_Gone` when it stays away."""
-        directory = os.path.join(project, PROJECT_DIRECTORY)
+    def _directories(self, place: str) -> list[str]:
+        """Return the directories to watch; raises `_Gone` when a project's stays away."""
+        if place == self._home:
+            # Sessions write to its other files all the time.
+            return [path for name in DIRECTORIES if os.path.isdir(path := os.path.join(place, name))]
+        directory = os.path.join(place, PROJECT_DIRECTORY)
         end = time.monotonic() + _MISSING
         while not os.path.isdir(directory):
             if time.monotonic() > end:
                 raise _Gone(f"{one_line(directory)} is gone")
             time.sleep(0.05)
-        return directory
+        return [directory]
 
     def _check_all(self) -> None:
-        for project in self._sets:
-            self._check(project)
+        for place in self._sets:
+            self._check(place)
 
-    def _check(self, project: str) -> None:
-        """Approve the set of a project if it was saved since."""
-        found = self._settled(project)
-        before = self._sets[project]
-        if found.problem != self._problems.get(project):
-            self._problems[project] = found.problem
+    def _check(self, place: str) -> None:
+        """Approve a set if it was saved since."""
+        looked = time.time()
+        found = self._settled(place)
+        before = self._sets[place]
+        if found.problem != self._problems.get(place):
+            self._problems[place] = found.problem
             if found.problem is not None:
                 say(one_line(found.problem))
         if found.problem is not None or found.digest == before.digest:
+            if found.problem is None:
+                self._calm[place] = looked
+                self._held.pop(place, None)
             return
+        # The changes of a save include those before it.
+        running = self._is_writing(self._calm[place])
+        if running or place in self._held:
+            self._hold(place, found, running=running)
+            return
+        self._take(place, found)
+
+    @staticmethod
+    def _is_writing(since: float) -> bool:
+        """Return whether a judged call that may write is open, or was since a time."""
+        return any(not work.turn or may_run(work.agent, work.session_id) for work in writing_turns(since))
+
+    def _hold(self, place: str, found: ProjectSet, *, running: bool) -> None:
+        """Ask about a save that an agent may have made, once its call has ended."""
+        if self._held.get(place) == found.digest:
+            return
+        if running and place not in self._held:
+            say(f"{one_line(place)}: saved while a call that may write was open, so you are asked when it has ended")
+        self._held[place] = "" if running else found.digest
+        # The next look finds whether the call still runs.
+        self._calm[place] = time.time()
+        if running:
+            return
+        say_lines(["", *changes_text(found, bytes_of(self._sets[place]), look())])
+        if not can_ask():
+            say(f"not approved: {REMEDY}")
+        elif confirm("Do these changes count?"):
+            prove_loosening("trust --follow")
+            self._take(place, found, shown=True)
+        else:
+            say(f"not approved, until the next save; {REMEDY}")
+
+    def _take(self, place: str, found: ProjectSet, *, shown: bool = False) -> None:
+        """Approve a set, or take it up."""
+        before, self._sets[place] = self._sets[place], found
+        self._held.pop(place, None)
+        self._calm[place] = time.time()
+        if not shown:
+            say_lines(["", *changes_text(found, bytes_of(before), look())])
+        if place != self._home:
+            self._approve(place, found)
+            return
+        own = replace(own_files(place), found=found)
+        # Before the first session, there is no former version.
+        if own.taken is not None and own.changed:
+            own.take_up()
+        self.saves += 1
+        say(f"taken up: {one_line(place)}")
+
+    def _approve(self, project: str, found: ProjectSet) -> None:
         store = self._trust.store()
         if store.problem is not None:
             raise TrustError(store.problem)
@@ -132,8 +211,6 @@ class _Following:
         entry = store.entries.get(key)
         if entry is None or not entry.approved:
             raise _Gone(f"{one_line(project)} is no longer approved")
-        self._sets[project] = found
-        say_lines(["", *changes_text(found, bytes_of(before), look())])
         if entry.approval(found.digest) is None:
             store.approve(key, found, by="follow")
             self.saves += 1
@@ -142,16 +219,16 @@ class _Following:
             say(f"approved before: {one_line(project)}, digest {found.digest}")
 
     def _settled(self, project: str) -> ProjectSet:
-        """Return the set of a project once it stays the same."""
-        self._directory(project)
-        found, since, begun = read_set(project), time.monotonic(), time.monotonic()
+        """Return a set once it stays the same."""
+        self._directories(project)
+        found, since, begun = self._read(project), time.monotonic(), time.monotonic()
         while found.digest != self._sets[project].digest or found.problem is not None:
             quiet = UNFINISHED if self._is_unfinished(project, found) else QUIET
             if time.monotonic() - since > quiet or time.monotonic() - begun > 10 * UNFINISHED:
                 break
             time.sleep(0.1)
-            self._directory(project)
-            again = read_set(project)
+            self._directories(project)
+            again = self._read(project)
             if again.digest != found.digest:
                 found, since = again, time.monotonic()
         return found

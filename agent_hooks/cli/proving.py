@@ -1,7 +1,8 @@
 """Find out that a user, and no agent, runs a command that loosens something.
 
 While a judged session is open or recent, the command shows a code on the terminal itself and takes it typed there.
-Redirected streams, options and variables answer nothing.  Without a terminal, the command is refused then.
+Redirected streams, options and variables answer nothing.  Without a terminal, the command is refused then.  A terminal
+that nobody sees is none.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import os
 import secrets
 import select
+import shlex
 import signal
 import threading
 import time
@@ -17,8 +19,9 @@ from contextlib import contextmanager, suppress
 
 from agent_hooks.cli.streams import can_show_question
 from agent_hooks.errors import AgentHooksError
-from agent_hooks.trust.ancestors import ancestors, refuse_below_an_agent
+from agent_hooks.trust.ancestors import ancestors, is_unattended, refuse_below_an_agent
 from agent_hooks.trust.open_sessions import RECENT, Judged, open_session, process_start
+from agent_hooks.trust.policy import Trust
 from agent_hooks.trust.store import Above, Origin
 
 LIMIT = 60.0
@@ -38,10 +41,21 @@ def prove_user(command: str) -> Origin | None:
     `command`: `trust` for example.
     """
     refuse_below_an_agent(command)
-    if (session := open_session()) is not None:
+    session = open_session()
+    if session is not None:
         _ask_for_code(command, session)
-        return _origin(terminal=True) if _is_younger(session) else None
-    return None if can_show_question() or _has_terminal() else _origin()
+    if not (can_show_question() or _has_terminal()) or is_unattended():
+        return _origin()
+    return _origin(terminal=True) if session is not None and _is_younger(session) else None
+
+
+def prove_loosening(command: str, *words: str) -> None:
+    """Do the same for a command that has no record of its own, and note it in the trust store if an agent may run it.
+
+    Each session tells of it then until a user confirms it.  `words`: the rest of the command.  Raises `TrustError`, too.
+    """
+    if (origin := prove_user(command)) is not None:
+        Trust().store().note(shlex.join((*command.split(), *words)), origin)
 
 
 def _origin(*, terminal: bool = False) -> Origin:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 
-from agent_hooks.cli.proving import prove_user
+from agent_hooks.cli.proving import prove_loosening, prove_user
 from agent_hooks.cli.screen.marked import one_line
 from agent_hooks.cli.screen.trust_question import Look, is_large, set_text
 from agent_hooks.cli.streams import can_show_question, complain, echo_raw, is_quiet
@@ -23,11 +23,12 @@ from agent_hooks.trust.facts import set_facts
 from agent_hooks.trust.manifest import ProjectSet, TrustError
 from agent_hooks.trust.open_sessions import open_session
 from agent_hooks.trust.own import Own, own_files
-from agent_hooks.trust.policy import REMEDY, ProjectTrust, Trust, TrustedSources
+from agent_hooks.trust.policy import REMEDY, ProjectTrust, Trust, TrustedSources, loosenings
 from agent_hooks.trust.store import Approval, TrustStore
 
 CHECK = "agent-hooks check"
 """The command that tells the problems of the hooks here."""
+_REVERSE = "agent-hooks enable, agent-hooks unlock --end, agent-hooks trust"
 _WIDEST = 200
 
 
@@ -78,10 +79,11 @@ def ask_again(trust: Trust, cwd: str) -> None:
     Raises `AgentHooksError` where no person can be asked, and `TrustError`.
     """
     demand_person("trust")
+    told = confirm_loosened(trust.store())
     if (own := own_waiting()) is not None:
         take_up(own)
     waiting = [each for each in trust.sources(cwd).projects if each.waits]
-    if not waiting and own is None:
+    if not waiting and own is None and not told:
         say("no hooks and settings wait for approval here")
     for project in waiting:
         if project.found.problem is not None:
@@ -90,6 +92,19 @@ def ask_again(trust: Trust, cwd: str) -> None:
             say(f"{one_line(project.directory)} has too much to be shown here; to approve it: {REMEDY}")
         else:
             ask(project, trust.store())
+
+
+def confirm_loosened(store: TrustStore) -> bool:
+    """Ask about the commands that no user may have run, and return whether there are some.  Raises `TrustError`."""
+    if not (told := loosenings(store)):
+        return False
+    say_lines([*map(one_line, told), ""])
+    if confirm("Did you run these commands?"):
+        store.confirm(prove_user("trust"))
+        say_done("confirmed")
+    else:
+        say(f"each session tells you of them until you confirm them; to reverse them: {_REVERSE}")
+    return True
 
 
 def own_waiting() -> Own | None:
@@ -110,7 +125,7 @@ def take_up(own: Own, *, yes: bool = False) -> bool:
         raise TrustError(own.found.problem)
     if not yes and not confirm(f"{one_line(own.home)}\nTake these changes up?"):
         return False
-    prove_user("trust")
+    prove_loosening("trust", *["--yes"] * yes)
     own.take_up()
     say_done("taken up")
     return True

@@ -326,5 +326,30 @@ class HookContext(Struct, eq=False):
         return Pending(EXEC, run, self._asked_for())
 
 
+class _QuietUI(HookUI):
+    """The dialogs of a hook whose messages are dropped."""
+
+    __slots__ = ()
+
+    def notify(self, message: str, type: NotifyType = "info") -> None:
+        """Drop the message."""
+        _current(self._timed)
+
+
+class QuietContext(HookContext):
+    """The context of a handler of a former version: the new version tells the user the same."""
+
+    @classmethod
+    def of(cls, context: HookContext) -> QuietContext:
+        """Return the context of the same event."""
+        # The one loop reads the list of the context that it has made.
+        return cls(context._timed, context._asked_for())
+
+    @property
+    def ui(self) -> HookUI:
+        """The user: `select`, `confirm` and `input` (awaited)."""
+        return _QuietUI(self._place.ui, self._timed, self._asked_for())
+
+
 add_near_misses(HookUI, "ctx.ui", spelled("ctx.ui."))
 add_near_misses(HookContext, "ctx", spelled("ctx."))

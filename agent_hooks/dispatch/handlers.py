@@ -11,6 +11,7 @@ from types import FunctionType
 from typing import Any
 
 from agent_hooks.concurrency.threads import ThreadCall
+from agent_hooks.dispatch.context import QuietContext
 from agent_hooks.dispatch.stats import Stats
 from agent_hooks.dispatch.table import OnError
 from agent_hooks.errors import HookUsageError, is_own
@@ -59,6 +60,8 @@ class Handler:
         self.abandoned: ThreadCall | None = None
         # Whether an answer to an event that takes none has been reported.
         self.mistaken = False
+        # Whether its messages to the user are dropped.
+        self.silent = False
 
     @property
     def file(self) -> str | None:
@@ -122,6 +125,13 @@ class Handler:
         other.function = other.call = function
         other.threaded = other.direct = False
         return other
+
+    def silence(self) -> None:
+        """Drop the messages of the handler to the user; its dialogs stay."""
+        if not self.silent:
+            self.silent = True
+            call = self.call
+            self.call = lambda event, context: call(event, QuietContext.of(context))
 
     def handles(self, tool_name: str | None) -> bool:
         """Whether the handler wants events of this tool; raises `HookUsageError` for a runaway pattern."""

@@ -162,6 +162,11 @@ EVENT_NAMES: tuple[str, ...] = tuple(dict.fromkeys(name.partition(":")[0] for na
 TOOL_EVENTS = frozenset({"before_tool_call", "tool_call", "tool_result", "after_tool_call"})
 
 
+def judges(name: str, spec: EventSpec) -> bool:
+    """Return whether the answers of a row stop something, or take something out of a result."""
+    return spec.can_block or spec.settles or Replace in spec.answers or name == "tool.after"
+
+
 def rows_of(event_name: str) -> list[EventSpec]:
     """Return the rows of an event: one, or one per reason for `session`."""
     return [spec for name, spec in SPECS.items() if name.partition(":")[0] == event_name]

@@ -318,7 +318,9 @@ class HookAPI:
                 "api.send(...) cannot be used while hooks are loading, because the agent cannot read it yet; "
                 'call it from a handler, for example of "session" with reason "start"'
             )
-        self.binding.send(self.path, text, attachments)
+        # The new version of the hook sends the same.
+        if not self.label.startswith(FORMER):
+            self.binding.send(self.path, text, attachments)
 
     def register_tool(self, tool: Offered, *wrong: Never) -> Offered:
         """Offer the agent a tool, and return what was given, so that it is a decorator too.

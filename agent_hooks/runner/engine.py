@@ -28,6 +28,7 @@ from agent_hooks.dispatch.points import (
     MessageBeforeOutput,
     NoOutput,
     PermissionOutput,
+    ToolAfterOutput,
 )
 from agent_hooks.dispatch.table import POINT_SPECS, SPECS, EventSpec
 from agent_hooks.errors import HookError, HookUsageError, shown
@@ -38,7 +39,7 @@ from agent_hooks.runner.listeners import Listeners, added
 from agent_hooks.runner.processes import Processes
 from agent_hooks.runner.subscriptions import Subscriptions
 from agent_hooks.transformers.base import ANY_TOOL, ConfiguredTransformer, by_tool
-from agent_hooks.values.answers import Ask, Block, Cancel
+from agent_hooks.values.answers import Ask, Block, Cancel, Replace
 from agent_hooks.values.events import EVENTS, Event, ToolResult
 
 if TYPE_CHECKING:
@@ -528,13 +529,16 @@ class Engine(Listeners, Clocks):
     def counts(self, hook_path: str, answer: Any) -> bool:
         """Return whether an answer of a hook is taken into account.
 
-        A former version denies and asks, and its other answers are dropped.  A hook that no user has taken up settles no
-        question.
+        A former version denies, asks and changes results.  Its other answers are dropped.  A hook that no user has taken
+        up settles no question.
         """
         settles = isinstance(answer, Changed) and isinstance(answer.output, PermissionOutput)
         for hook in self.hooks:
             if hook.path == hook_path and (hook.former_of or hook.waits):
-                strict = isinstance(answer, Block | Ask | Cancel) or (settles and answer.output.status == "deny")
+                # Redaction of a result, for example.
+                changes = isinstance(answer, Changed) and isinstance(answer.output, ToolAfterOutput)
+                strict = changes or isinstance(answer, Block | Ask | Cancel | Replace)
+                strict = strict or (settles and answer.output.status == "deny")
                 return strict or not (hook.former_of or settles)
         return True
 

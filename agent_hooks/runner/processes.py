@@ -178,7 +178,8 @@ class Processes:
         return Serving(
             state=state,
             answer=lambda request: answered_late(request, self._owner.surroundings),
-            notify=lambda text, kind: self._owner.surroundings.ui.notify(text, kind),
+            # The new version of the hook tells the user the same.
+            notify=lambda text, kind: None if hook.former_of else self._owner.surroundings.ui.notify(text, kind),
             send=hook.api.send,
             report=report,
         )

@@ -13,7 +13,7 @@ from agent_hooks.dispatch.handlers import Handler, ToolMatcher
 from agent_hooks.dispatch.interceptors import Interceptor, InterceptorRegistry
 from agent_hooks.dispatch.loop import disabled, policy
 from agent_hooks.dispatch.points import POINTS
-from agent_hooks.dispatch.table import TOOL_EVENTS, EventSpec
+from agent_hooks.dispatch.table import TOOL_EVENTS, EventSpec, judges
 from agent_hooks.errors import HookError, HookUsageError, did_you_mean, hook_error, shown
 from agent_hooks.hooks.loaded import LoadedHook
 
@@ -82,6 +82,12 @@ class Subscriptions:
         found = [each for matched in self._subscribed(name) if (each := _matching(*matched, key)) is not None]
         if self.deaf and name.startswith("session:"):
             found = [handler for handler in found if handler.hook not in self.deaf]
+        if former := {hook.path for hook in self._hooks if hook.former_of}:
+            # A former version judges, and the new version does the rest.
+            found = [handler for handler in found if handler.hook not in former or judges(name, spec)]
+            for handler in found:
+                if handler.hook in former:
+                    handler.silence()
         if self._disabled:
             found = [
                 disabled(handler) if self.is_disabled(handler.hook) else handler

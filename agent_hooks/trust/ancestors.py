@@ -16,6 +16,7 @@ import posixpath
 import re
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 
 from msgspec import Struct
 
@@ -59,6 +60,10 @@ _MARKS = {
 }
 # The first arguments of an interpreter in which its script is looked for, so that options with values do not hide it.
 _FIRST = 8
+# Programs that make a terminal, and show it at another one to a user.  By the names that the system has for them.
+_SHOW_TERMINALS = frozenset({"tmux: server", "screen", "script"})
+# The major numbers of terminals: consoles, serial lines, and those that a program makes.
+_TERMINALS = frozenset({4, *range(136, 144)})
 # A chain of parents is short; the limit ends a chain that changes while it is read.
 _DEEPEST = 200
 
@@ -88,6 +93,20 @@ def refuse_below_an_agent(command: str) -> None:
             f"agent-hooks {command} is for a person, and {agent} has started this process; "
             "a person runs it in a terminal that no agent has opened"
         )
+
+
+def is_unattended() -> bool:
+    """Return whether nobody sees the terminal of this process.
+
+    `tmux`, `screen` or `script` has made it then, and has no other terminal open.  `tmux new -d` does so until a user
+    attaches to it.  `False` where that is unknown.
+    """
+    below = _terminal_of(os.getpid())
+    for process in ancestors(os.getppid()):
+        if process.name in _SHOW_TERMINALS and _shows_nowhere(process.pid, below):
+            return True
+        below = _terminal_of(process.pid)
+    return False
 
 
 def marked(environment: Mapping[str, str]) -> str | None:
@@ -160,6 +179,28 @@ def _from_proc(pid: int) -> Process | None:
         # The process of another user, or of the kernel.
         file = ""
     return Process(pid, int(fields[1]), file, tuple(_content(f"/proc/{pid}/cmdline").split("\0")), name)
+
+
+def _terminal_of(pid: int) -> tuple[int, int]:
+    """Return the major and the minor number of a process's terminal; `(0, 0)` without one."""
+    fields = _content(f"/proc/{pid}/stat").rpartition(")")[2].split()
+    number = int(fields[4]) if len(fields) > 4 else 0
+    return number >> 8 & 0xFF, number & 0xFF | number >> 12 & 0xFFF00
+
+
+def _shows_nowhere(pid: int, made: tuple[int, int]) -> bool:
+    """Return whether a process has no terminal open but the one that it has made."""
+    directory = f"/proc/{pid}/fd"
+    try:
+        names = os.listdir(directory)
+    except OSError:
+        return False
+    for name in names:
+        with suppress(OSError):
+            device = os.stat(f"{directory}/{name}").st_rdev
+            if os.major(device) in _TERMINALS and (os.major(device), os.minor(device)) != made:
+                return False
+    return True
 
 
 def _content(path: str) -> str:

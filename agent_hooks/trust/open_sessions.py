@@ -131,6 +131,18 @@ def open_session(but: OpenSession | None = None) -> Judged | None:
     return None if words is None else Judged(words, min(filter(None, began), default=0))
 
 
+def may_run(client: str, session: str) -> bool:
+    """Return whether a session may be open; one without a known process may be for a while after its last sign.
+
+    A session that a run has begun later has no sign, so nothing is known of it.
+    """
+    path = OpenSession(client, session).path
+    if not os.path.lexists(path):
+        return True
+    sign, age = _read(path)
+    return _is_open(sign) if sign.process else age < RECENT
+
+
 def _signs(but: OpenSession | None) -> Iterator[tuple[_Sign, float]]:
     """Yield each sign but one, and its age in seconds.  Raises `OSError`."""
     directory = os.path.join(agent_home(), _WHERE)

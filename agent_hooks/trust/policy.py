@@ -18,7 +18,7 @@ from agent_hooks.trees import ApprovedFile, SourceTree
 from agent_hooks.trust.manifest import DIRECTORIES, ProjectSet, TrustError, absolute, read_set
 from agent_hooks.trust.own import former_tree
 from agent_hooks.trust.place import Place, find_place
-from agent_hooks.trust.store import Approval, TrustStore
+from agent_hooks.trust.store import Approval, Origin, TrustStore
 
 TrustState = Literal["approved", "always", "empty", "new", "refused", "changed", "lost", "unknown"]
 """The state of a project.
@@ -97,12 +97,8 @@ class ProjectTrust(Struct, frozen=True):
         """
         if self.approval is None or (origin := self.approval.origin) is None:
             return None
-        if origin.terminal and time.time() > self.approval.at + TOLD:
-            return None
-        at = time.strftime("%Y-%m-%d %H:%M", time.localtime(self.approval.at))
-        where = "at a terminal that was opened while an agent worked" if origin.terminal else "without a terminal"
-        processes = " < ".join(f"{each.name} ({each.pid})" for each in origin.processes)
-        return f"{self.directory}: approved {where} on {at}, by {processes}; to confirm or refuse it: {REMEDY}"
+        words = _doubted(origin, self.approval.at)
+        return words and f"{self.directory}: approved {words}; to confirm or refuse it: {REMEDY}"
 
     @property
     def note(self) -> str | None:
@@ -121,13 +117,14 @@ class TrustedSources(Struct, frozen=True):
     """The source trees that count for a directory.
 
     `place`: the projects that apply; `home`: the tree of the agent home; `projects`: the outermost first; `problem`: the
-    reason why the trust store cannot be used.
+    reason why the trust store cannot be used; `loosened`: a sentence for each command that a user has to confirm.
     """
 
     place: Place
     home: SourceTree
     projects: tuple[ProjectTrust, ...]
     problem: str | None = None
+    loosened: tuple[str, ...] = ()
 
     @property
     def trees(self) -> tuple[SourceTree, ...]:
@@ -146,7 +143,7 @@ class TrustedSources(Struct, frozen=True):
     def messages(self) -> list[str]:
         """A sentence for each project whose set waits or is an older one, and for each directory that does not apply."""
         found = [text for each in self.projects for text in (each.message or each.note, each.doubt) if text]
-        return [*([self.problem] if self.problem else []), *found, *map(str, self.place.skipped)]
+        return [*([self.problem] if self.problem else []), *self.loosened, *found, *map(str, self.place.skipped)]
 
 
 class Trust:
@@ -186,13 +183,13 @@ class Trust:
             ) from None
         home = SourceTree(self.agent_home)
         if not place.projects:
-            return TrustedSources(place, home, (), store.problem)
+            return TrustedSources(place, home, (), store.problem, loosenings(store))
         required = self._required or self._requires()
         projects = tuple(judge(store, project, required=required) for project in place.projects)
         for each in projects:
             if each.state == "always":
                 _check_rights(each)
-        return TrustedSources(place, home, projects, store.problem)
+        return TrustedSources(place, home, projects, store.problem, loosenings(store))
 
     def trees(self, cwd: str | os.PathLike[str]) -> tuple[SourceTree, ...]:
         """Return the trees of `sources(cwd)`, for a program that asks for nothing else.
@@ -213,6 +210,24 @@ class Trust:
             with suppress(SettingsError):
                 files.append(read_settings_file(path, before))
         return any(each is not None and each.trust.required for each in files)
+
+
+def loosenings(store: TrustStore) -> tuple[str, ...]:
+    """Return a sentence for each command that loosened something and that a user has to confirm, with the remedy."""
+    words = ((each.command, _doubted(each.origin, each.at)) for each in store.loosened)
+    return tuple(f"agent-hooks {command} was run {doubt}; to confirm it: {REMEDY}" for command, doubt in words if doubt)
+
+
+def _doubted(origin: Origin, at: float) -> str | None:
+    """Return where and when a command was run that a user has to confirm, and by which processes.
+
+    `None` for a command that is no longer told of.
+    """
+    if origin.terminal and time.time() > at + TOLD:
+        return None
+    where = "at a terminal that was opened while an agent worked" if origin.terminal else "without a terminal"
+    processes = " < ".join(f"{each.name} ({each.pid})" for each in origin.processes)
+    return f"{where} on {time.strftime('%Y-%m-%d %H:%M', time.localtime(at))}, by {processes}"
 
 
 def judge(store: TrustStore, project: str, *, required: bool = False) -> ProjectTrust:

@@ -34,6 +34,8 @@ REBUILD = "agent-hooks trust"
 VERSION = 1
 MOST_APPROVALS = 20
 """The approvals that are kept per project, so that changing a branch or a worktree asks nothing."""
+MOST_LOOSENINGS = 20
+"""The unconfirmed commands that are kept, the last ones."""
 LOCK_TIMEOUT = 10.0
 """Seconds to wait for another process that changes the store."""
 _WHERE = "trust"
@@ -97,11 +99,23 @@ class Entry(Struct, omit_defaults=True):
         return self.always or bool(self.approved)
 
 
+class Loosening(Struct, frozen=True):
+    """A command that loosened something, which a user has to confirm: its words, its time and its origin.
+
+    `at`: seconds since 1970.
+    """
+
+    command: str
+    at: float
+    origin: Origin
+
+
 class _Stored(Struct):
     """The text of the store."""
 
     version: int
     projects: dict[str, Entry]
+    loosened: list[Loosening] = []
 
 
 class TrustStore:
@@ -109,6 +123,7 @@ class TrustStore:
 
     `path`: its file. `kept`: the directory with its lock and the approved bytes. `problem`: the reason why the store
     cannot be used, with the remedy. No project is trusted then. `newer`: it was written by a later version.
+    `loosened`: the commands that a user has to confirm.
     """
 
     def __init__(self, home: str) -> None:
@@ -118,6 +133,7 @@ class TrustStore:
         self.problem: str | None = None
         self.newer = False
         self.entries: dict[str, Entry] = {}
+        self.loosened: list[Loosening] = []
         # The texts that can name the projects of a damaged store.
         self._text = ""
         self._read()
@@ -219,6 +235,20 @@ class TrustStore:
         with self._changing():
             return self.entries.pop(key, None) is not None
 
+    def note(self, command: str, origin: Origin) -> None:
+        """Keep a command that loosens something until a user confirms it; raises `TrustError`."""
+        with self._changing():
+            self.loosened = [*self.loosened, Loosening(command, time.time(), origin)][-MOST_LOOSENINGS:]
+
+    def confirm(self, origin: Origin | None) -> None:
+        """Forget these commands, because a user has confirmed them; raises `TrustError`.
+
+        `origin`: an agent may have confirmed them, so they have this origin from now on.
+        """
+        with self._changing():
+            now = time.time()
+            self.loosened = [] if origin is None else [Loosening(each.command, now, origin) for each in self.loosened]
+
     # ---- the kept bytes
 
     def kept_files(self, project: str, approval: Approval) -> dict[str, ApprovedFile] | None:
@@ -274,7 +304,8 @@ class TrustStore:
     # ---- the file
 
     def _read(self) -> None:
-        self.problem, self.newer, self.entries, self._text = None, False, {}, ""
+        self.problem, self.newer, self._text = None, False, ""
+        self.entries, self.loosened = {}, []
         for name in ("_at_approval", "_in_worktrees"):
             self.__dict__.pop(name, None)
         data = b""
@@ -283,7 +314,8 @@ class TrustStore:
             os.lstat(self.path)
             with open_regular(self.path, f"the trust store {self.path}") as file:
                 data = file.read()
-            self.entries = _entries(data)
+            stored = _stored(data)
+            self.entries, self.loosened = stored.projects, stored.loosened
             _LAST[self.path] = data
         except FileNotFoundError:
             if self.path in _LAST or self.keeps_sets or os.path.lexists(self._copy):
@@ -322,10 +354,13 @@ class TrustStore:
 
     def restorable(self) -> dict[str, Entry]:
         """Return the entries of the store's copy, none when it cannot be read."""
+        return self._restorable().projects
+
+    def _restorable(self) -> _Stored:
         try:
-            return _entries(self._copied())
+            return _stored(self._copied())
         except (ValueError, RecursionError):
-            return {}
+            return _Stored(VERSION, {})
 
     def rebuild(self, entries: dict[str, Entry]) -> None:
         """Replace a damaged store by one with these entries, and rename the damaged one.  Raises `TrustError`."""
@@ -335,7 +370,7 @@ class TrustStore:
                 raise TrustError(self.problem or f"the trust store {self.path} was rebuilt by another process")
             with suppress(FileNotFoundError):
                 os.rename(self.path, f"{self.path}.damaged-{time.time():.0f}")
-            self.entries = entries
+            self.entries, self.loosened = entries, self._restorable().loosened
             self._write()
             self._read()
 
@@ -378,7 +413,10 @@ class TrustStore:
 
         projects = {key: msgspec.to_builtins(entry) for key, entry in self.entries.items()}
         # `json` escapes the surrogates of names that are no UTF-8; msgspec refuses them.
-        text = json.dumps({"version": VERSION, "projects": projects}, indent=1).encode() + b"\n"
+        stored = {"version": VERSION, "projects": projects}
+        if self.loosened:
+            stored["loosened"] = msgspec.to_builtins(self.loosened)
+        text = json.dumps(stored, indent=1).encode() + b"\n"
         write_atomically(self.path, text, secret=True, durable=True)
         if projects or os.path.lexists(self._copy):
             write_atomically(self._copy, text, secret=True, durable=True)
@@ -388,14 +426,14 @@ class _NewerVersionError(ValueError):
     """The store was written by a later version."""
 
 
-def _entries(data: bytes) -> dict[str, Entry]:
-    """Return the entries of a store's JSON; raises `ValueError`, also for a newer version."""
+def _stored(data: bytes) -> _Stored:
+    """Return the content of a store's JSON; raises `ValueError`, also for a newer version."""
     try:
         stored = msgspec.json.decode(data, type=_Stored)
     except ValueError:
         stored = _decoded(data)
     _check_version(stored.version)
-    return stored.projects
+    return stored
 
 
 def _decoded(data: bytes) -> _Stored:

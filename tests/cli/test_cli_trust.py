@@ -19,10 +19,12 @@ from agent_hooks.cli.screen.trust_question import MOST_FILES
 from agent_hooks.dispatch.missing import install_command
 from agent_hooks.settings import agent_home
 from agent_hooks.trust.manifest import read_set
+from agent_hooks.trust.own import own_files
 from agent_hooks.trust.policy import Trust
 from agent_hooks.trust.store import TrustStore
+from agent_hooks.turn_notes import SessionNote, Work, stores_directory, write_session_note
 from running import Command
-from trust.approving import approve
+from trust.approving import approve, judged_session, state
 
 pytestmark = pytest.mark.usefixtures("no_agent_around")
 ASKS = "[y/N] "
@@ -592,6 +594,45 @@ def test_each_save_is_approved_while_it_is_followed(command: Command) -> None:
     (entry,) = store().entries.values()
     assert [each.by for each in entry.approved] == ["trust", "follow"]
     assert entry.approved[-1].digest == digest(command)
+
+
+def test_a_save_during_a_call_that_may_write_is_a_question(command: Command, home: Path) -> None:
+    """Both of a project's hook and of an own hook. Other saves need no answer, and own hooks are taken up."""
+    hooks = [add_gate(command), home / ".agent" / "hooks" / "own.py"]
+    approve(command.project)
+    hooks[1].parent.mkdir(parents=True)
+    hooks[1].write_text("one = 1\n")
+    own_files(str(home / ".agent")).take_up()
+    dialog = command.dialog("trust", "--follow", "1h")
+    dialog.sees("Ctrl-C ends this")
+    hooks[1].write_text("two = 2\n")
+    dialog.sees("taken up")
+    assert not own_files(str(home / ".agent")).changed
+
+    session = judged_session()
+    note = SessionNote(work=Work(turn="t", session_id="s", agent="claude-code"), running=["1"])
+    for number, hook in enumerate(hooks, start=1):
+        write_session_note(note)
+        hook.write_text(f"three = 3  # {hook.name}\n")
+        dialog.sees("you are asked when it has ended", number)
+        # The call has ended, and left its change behind.
+        write_session_note(SessionNote(work=note.work))
+        assert f"three = 3  # {hook.name}" in dialog.sees("Do these changes count? [y/N]", number)
+        approved = state(command.project).state, not own_files(str(home / ".agent")).changed
+        assert approved == (("changed", True) if number == 1 else ("approved", False))
+        dialog.type("y\n")
+        code = re.findall(r"Type (\w+) and Enter:", dialog.sees("and Enter:", number))[-1]
+        dialog.type(f"{code}\n")
+        dialog.sees(["approved: ", "taken up"][number - 1], 2)
+    # The process of a killed session has left a call open.
+    session.end()
+    write_session_note(note)
+    for path in (session.path, os.path.join(stores_directory(), "sessions")):
+        os.utime(path, (0, 0))
+    hooks[1].write_text("four = 4\n")
+    dialog.sees("taken up", 3)
+    os.kill(dialog.process.pid, signal.SIGINT)
+    dialog.end()
 
 
 def test_following_ends_with_its_time(command: Command) -> None:

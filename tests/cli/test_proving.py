@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 from agent_hooks.trust.open_sessions import RECENT, OpenSession, open_session
+from agent_hooks.trust.own import KEPT
 from agent_hooks.trust.policy import TOLD, Trust
 from running import Command
 from trust.approving import agent_file, approve, judged_session, state, unapproved
@@ -146,6 +147,63 @@ def test_a_no_to_an_approval_without_a_terminal_ends_it(command: Command) -> Non
     dialog.type("n\n")
     dialog.end(1)
     assert state(command.project).state == "refused"
+
+
+def test_each_loosening_without_a_terminal_is_announced_until_a_user_confirms_it(command: Command, home: Path) -> None:
+    """A no changes nothing, so the words stay. A yes at a terminal ends them."""
+    approve(command.project)
+    own = home / ".agent" / "hooks" / "own.py"
+    own.parent.mkdir()
+    own.write_text("def register(api): ...\n")
+    command("disable", "own")
+    command("untrust")
+    words = [f"agent-hooks {line} was run without a terminal on " for line in ("disable own", "untrust /")]
+    words[1] = words[1].replace("/", os.path.realpath(command.project))
+    noted = Trust().store().loosened
+    assert all(os.getpid() in [each.pid for each in loosening.origin.processes] for loosening in noted)
+    for answer in ("n\n", "y\n"):
+        told = command("run", "--no-session", "@read x", code=None).stderr
+        assert all(each in told for each in words)
+        found = json.loads(command("doctor", "--json", code=None).stdout)["findings"]
+        assert [each["remedy"] for each in found if any(text in each["text"] for text in words)] == [
+            "agent-hooks trust"
+        ] * 2
+        for path in signs(home):
+            path.unlink()
+        dialog = command.dialog("trust")
+        shown = dialog.sees("Did you run these commands? [y/N] ")
+        assert all(each in shown for each in words)
+        dialog.type(answer)
+        # The project's own question comes next.
+        shown = dialog.sees("count from now on? [y/N] ")
+        assert ("confirmed" in shown) == (answer == "y\n")
+        dialog.type("\x04")
+        dialog.end(1)
+    assert Trust().store().loosened == []
+    assert "was run without" not in command("run", "--no-session", "@read x", code=None).stderr
+
+
+def test_own_hooks_that_a_program_takes_up_are_announced(command: Command, home: Path) -> None:
+    """The kept bytes are damaged, and no session is recent, so nobody asks for a code."""
+    own = home / ".agent" / "hooks" / "own.py"
+    own.parent.mkdir(parents=True)
+    own.write_text("def register(api): ...\n")
+    kept = home / ".agent" / KEPT
+    kept.parent.mkdir()
+    kept.write_text("{}")
+    command("trust", "--yes")
+    assert "agent-hooks trust --yes was run without a terminal" in "".join(Trust().sources(command.project).loosened)
+
+
+def test_the_commands_to_confirm_survive_a_damaged_store(command: Command, home: Path) -> None:
+    """They are in its copy, and an agent that damages the store does not hide them."""
+    approve(command.project)
+    command("untrust")
+    store = Path(Trust().store().path)
+    store.write_text("{")
+    damaged = Trust().store()
+    damaged.rebuild(damaged.restorable())
+    assert [each.command for each in Trust().store().loosened] == [f"untrust {os.path.realpath(command.project)}"]
 
 
 def test_below_an_agent_the_list_of_digests_is_not_shown(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:

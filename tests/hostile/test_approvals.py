@@ -102,15 +102,47 @@ def test_a_detached_command_approves_nothing_while_a_session_is_open(
 def test_a_terminal_of_an_agents_own_gets_the_code_and_each_session_tells_of_it(
     command: Command, session: OpenSession
 ) -> None:
-    """This attack succeeds. The terminal is younger than the session, so the approval is announced."""
+    """This attack succeeds. Nobody sees the terminal, so the approval is announced until a user confirms it."""
     look = "tmux -S socket capture-pane -p | sed -n 's/.*Type \\(\\w*\\) and Enter:.*/\\1/p' | tail -1"
     line = f"tmux -S socket -f /dev/null new -d PROGRAM; {GUESS.format(f'tmux -S socket send-keys $({look}) Enter')}"
     attack(command.project, line, YES)
     found = state(command.project)
     assert found.state == "approved"
-    assert "approved at a terminal that was opened while an agent worked" in str(found.doubt)
+    assert "approved without a terminal" in str(found.doubt)
     # Each session shows these.
     assert found.doubt in Trust().sources(str(command.project)).messages
+
+
+@pytest.mark.terminal
+@pytest.mark.parametrize("name", ["script", "tmux"])
+def test_a_terminal_that_nobody_sees_is_no_terminal(command: Command, name: str) -> None:
+    """No session is recent, and the program that made the terminal has none itself."""
+    if shutil.which(name) is None:
+        pytest.skip(f"{name} is not installed")
+    lines = {"script": "script -qec PROGRAM /dev/null", "tmux": "tmux -S socket -f /dev/null new -d PROGRAM"}
+    attack(command.project, lines[name], YES)
+    assert "approved without a terminal" in str(state(command.project).doubt)
+
+
+@pytest.mark.terminal
+@pytest.mark.parametrize("name", ["script", "tmux", "tmux in script"])
+def test_a_user_in_such_a_program_is_at_a_terminal(command: Command, name: str) -> None:
+    """Nothing is announced."""
+    if shutil.which(name.split()[0]) is None:
+        pytest.skip(f"{name} is not installed")
+    tmux = ["tmux", "-S", "socket", "-f", "/dev/null", "new", YES]
+    script = ["script", "-qec", shlex.join(tmux) if "in" in name else YES, "/dev/null"]
+    ours, theirs = pty.openpty()
+    process = start_at(theirs, ["env", "TERM=xterm", *(tmux if name == "tmux" else script)], command.project)
+    while select.select([ours], [], [], PATIENCE)[0]:
+        try:
+            os.read(ours, 4096)
+        except OSError:
+            break
+    os.close(ours)
+    process.wait(PATIENCE)
+    found = state(command.project)
+    assert (found.state, found.doubt) == ("approved", None)
 
 
 def test_a_program_that_leaves_our_host_still_is_below_it(command: Command) -> None:

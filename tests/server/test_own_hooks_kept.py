@@ -12,7 +12,7 @@ import pytest
 
 from agent_hooks.settings import agent_home
 from agent_hooks.trust.own import KEPT, own_files
-from other_agent import OtherAgent
+from other_agent import CALL, OtherAgent
 from running import Command
 from server.test_trust_in_other_agents import by_command, verdict
 
@@ -55,6 +55,11 @@ def take_up() -> None:
 def why(answer: dict[str, dict[str, str]]) -> str:
     """Return the reason of a verdict."""
     return answer.get("hookSpecificOutput", {}).get("permissionDecisionReason", "")
+
+
+def result(agent: OtherAgent, text: str) -> Any:
+    """Return the answer to the result of a call."""
+    return agent("PostToolUse", **{**CALL, "hook_event_name": "PostToolUse"}, tool_response={"stdout": text})
 
 
 def test_a_replaced_gate_judges_until_the_change_is_taken_up(agent: OtherAgent) -> None:
@@ -144,6 +149,75 @@ def test_a_hook_that_waits_settles_no_question(agent: OtherAgent) -> None:
     assert verdict(agent()) == before
     take_up()
     assert verdict(agent()) != before
+
+
+def test_a_former_version_judges_and_does_nothing_else(agent: OtherAgent) -> None:
+    """What it tells, and what it does at other events, would come twice."""
+    seen = Path(agent_home(), "seen")
+    gate = own(
+        "gate.py",
+        f"""
+        from agent_hooks import Block
+
+        def note(text):
+            with open({str(seen)!r}, "a") as file:
+                print(VERSION, text, file=file)
+
+        def register(api):
+            @api.on("tool_call")
+            async def gate(event, ctx):
+                note("call")
+                ctx.ui.notify(f"news of {{VERSION}}")
+                return None
+
+            @api.on("tool_call")
+            def plain(event, ctx):
+                ctx.ui.notify(f"plain news of {{VERSION}}")
+
+            @api.on("after_tool_call")
+            def after(event, ctx):
+                note("after")
+
+            @api.on("tool_result")
+            def result(event, ctx):
+                note("result")
+
+            @api.intercept("tool.before")
+            def before(input, output, ctx):
+                note("before")
+                ctx.ui.notify(f"point news of {{VERSION}}")
+
+        VERSION = "old"
+        """,
+    )
+    agent()
+    take_up()
+    seen.unlink()
+    gate.write_text(gate.read_text().replace('VERSION = "old"', 'VERSION = "new"'))
+    told = agent()["systemMessage"].splitlines()
+    result(agent, "x")
+    news = [each for each in told if "news of" in each]
+    assert news == ["point news of new", "news of new", "plain news of new"]
+    lines = seen.read_text().splitlines()
+    both = {f"{version} {event}" for version in ("old", "new") for event in ("call", "before", "result")}
+    assert {*lines} == {*both, "new after"}
+
+
+def test_a_former_version_still_redacts_results(agent: OtherAgent) -> None:
+    """A result that it changes is protection, too."""
+    hide = """
+        from agent_hooks import Replace
+
+        def register(api):
+            @api.on("tool_result")
+            def hide(event, ctx):
+                return Replace(content="hidden")
+    """
+    gate = own("gate.py", hide)
+    agent()
+    gate.write_text(OPEN)
+    agent()
+    assert "hidden" in json.dumps(result(agent, "secret words"))
 
 
 def test_the_kept_bytes_are_private_and_replaced(agent: OtherAgent) -> None:

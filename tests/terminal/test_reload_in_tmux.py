@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 from textwrap import dedent
 
 import pytest
@@ -63,3 +65,40 @@ def test_reload_says_each_time_that_a_changed_hook_waits_for_approval(terminal: 
         tmux.sees("read and approve: /trust", times=times)
     tmux.enter("@bash echo one")
     tmux.sees("by the old gate")
+
+
+@pytest.mark.usefixtures("no_agent_around")
+def test_one_key_takes_a_change_of_own_hooks_up(terminal: Terminal, home: Path) -> None:
+    """Until then the former version judges. A no, and a wrong code, change nothing."""
+    hook = home / ".agent" / "hooks" / "own.py"
+    hook.parent.mkdir(parents=True)
+    hook.write_text(dedent(GATE.format("own")))
+    tmux = terminal(columns=150, rows=90)
+    tmux.start_agent("--no-session")
+    tmux.enter("@bash echo one")
+    tmux.sees("by the own gate")
+
+    hook.write_text("def register(api): pass\n")
+    tmux.enter("@bash echo two")
+    tmux.sees("the former version of ~/.agent/hooks/own.py")
+    for times, answer in enumerate(("n", "y"), start=1):
+        tmux.rests()
+        tmux.press("C-t")
+        shown = tmux.sees("Take these changes up? [y/N]", times)
+        assert shown.count('"reason": "by the own gate"') == times, "the changes have the removed lines"
+        tmux.type(answer)
+        tmux.press("Enter")
+        if answer == "n":
+            tmux.rests()
+            tmux.enter("@bash echo three")
+            tmux.sees("the former version of ~/.agent/hooks/own.py", 2)
+    code = re.search(r"Type (\w+) and Enter:", tmux.sees("and Enter:"))
+    assert code is not None
+    tmux.type(code[1])
+    tmux.press("Enter")
+    tmux.sees("taken up")
+    tmux.rests()
+    tmux.enter("@bash echo f'o'ur")
+    tmux.sees("→ ok")
+    tmux.enter("/quit")
+    tmux.sees("left with 0")

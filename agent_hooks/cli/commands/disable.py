@@ -9,7 +9,7 @@ import click
 from agent_hooks.cli.completing import hook_names
 from agent_hooks.cli.disabling import disable, remedy
 from agent_hooks.cli.options import cwd_option
-from agent_hooks.cli.proving import prove_user
+from agent_hooks.cli.proving import prove_loosening
 from agent_hooks.cli.screen.wording import short
 from agent_hooks.cli.streams import tell
 
@@ -22,7 +22,7 @@ def command(hooks: tuple[str, ...], cwd: str) -> None:
 
     The key `disabledHooks` of ~/.agent/settings.json has its path; `agent-hooks enable` takes it out again.
     """
-    prove_user("disable")
+    prove_loosening("disable", *hooks)
     for name in hooks:
         path = disable(name, os.path.abspath(cwd))
         tell(f"{short(path)}: disabled; it counts nowhere until you enable it: {remedy(path)}")

@@ -21,6 +21,7 @@ from agent_hooks.cli.trusting import (
     ask,
     can_ask,
     confirm,
+    confirm_loosened,
     day,
     own_waiting,
     say,
@@ -34,6 +35,7 @@ from agent_hooks.errors import count
 from agent_hooks.storage.rights import check_owner
 from agent_hooks.trust.ancestors import refuse_below_an_agent
 from agent_hooks.trust.manifest import DIRECTORIES, TrustError, absolute
+from agent_hooks.trust.own import own_files
 from agent_hooks.trust.policy import REMEDY, ProjectTrust, Trust, TrustedSources
 from agent_hooks.trust.store import Entry, Origin, TrustStore
 
@@ -93,14 +95,18 @@ def command(
     if digest is not None:
         _approve_digest(sources, trust.store(), digest)
         return
+    told = not yes and can_ask() and confirm_loosened(trust.store())
+    if told and not sources.projects and follow is None and own_waiting() is None:
+        return
     if not always and not files and (own := own_waiting()) is not None:
         if not (yes or can_ask()):
             raise click.UsageError(_NOT_HERE)
         if not take_up(own, yes=yes):
             ctx.exit(FAILED)
-        if not sources.projects:
+        if not sources.projects and follow is None:
             return
-    chosen = _chosen(sources, files)
+    owns = follow is not None and not files and own_files(trust.agent_home).found.files
+    chosen = [] if owns and not sources.projects else _chosen(sources, files)
     if not (yes or can_ask()) and (always or follow or any(each.waits for each in chosen)):
         raise click.UsageError(_NOT_HERE)
     if always:
@@ -164,8 +170,10 @@ def _rebuild(store: TrustStore) -> bool:
         question = "Begin an empty store?"
     if not confirm(question):
         return False
-    prove_user("trust")
+    origin = prove_user("trust")
     store.rebuild(entries)
+    if origin is not None:
+        store.note("trust", origin)
     say_done("the trust store was rebuilt")
     return True
 

@@ -12,7 +12,7 @@ import click
 
 from agent_hooks.cli.lifetime import OK
 from agent_hooks.cli.options import cwd_option
-from agent_hooks.cli.proving import prove_user
+from agent_hooks.cli.proving import prove_loosening
 from agent_hooks.cli.remembered import note, person_settings
 from agent_hooks.cli.reports.unlocking import sentence, summary
 from agent_hooks.cli.streams import echo, tell
@@ -49,7 +49,7 @@ def command(ctx: click.Context, duration: str | None, own: bool, ends: bool, cwd
         tell("nothing is unlocked")
     if duration is not None and not ends:
         seconds = _seconds(duration)
-        prove_user("unlock")
+        prove_loosening("unlock", duration, *["--own"] * own)
         state = begin(find_place(cwd), seconds, own=own)
         _record(state, "begin")
         _show(state)

@@ -8,7 +8,7 @@ import click
 
 from agent_hooks.cli.lifetime import FAILED, OK
 from agent_hooks.cli.options import cwd_option
-from agent_hooks.cli.proving import prove_user
+from agent_hooks.cli.proving import prove_loosening
 from agent_hooks.cli.screen.marked import one_line
 from agent_hooks.cli.streams import tell
 from agent_hooks.trust.ancestors import refuse_below_an_agent
@@ -34,7 +34,7 @@ def command(ctx: click.Context, projects: tuple[str, ...], cwd: str) -> None:
     named = [os.path.realpath(each) for each in projects] or [each.project for each in trust.sources(cwd).projects]
     known = [(project, key) for project in named for key in _keys(store, project)]
     if known:
-        prove_user("untrust")
+        prove_loosening("untrust", *dict.fromkeys(project for project, _ in known))
     for project, key in known:
         store.remove(key)
         tell(f"{one_line(project)}: no longer approved; nothing of it is run or obeyed")

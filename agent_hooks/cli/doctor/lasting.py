@@ -8,7 +8,7 @@ from datetime import datetime
 
 from agent_hooks.cli import remembered
 from agent_hooks.cli.doctor.base import Case, Diagnosis
-from agent_hooks.cli.proving import prove_user
+from agent_hooks.cli.proving import prove_loosening
 from agent_hooks.cli.reports import unlocking
 from agent_hooks.cli.trusting import demand_person
 from agent_hooks.errors import AgentHooksError, os_reason
@@ -69,7 +69,7 @@ def clear_alarms() -> list[str]:
     demand_person(CLEAR)
     lifted = list[str]()
     if raised := alarms():
-        prove_user(CLEAR)
+        prove_loosening(CLEAR)
     for path, alarm in raised.items():
         try:
             os.unlink(path)

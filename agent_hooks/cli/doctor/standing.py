@@ -42,6 +42,8 @@ def store(case: Case) -> Iterator[Diagnosis]:
             yield Diagnosis("problem", _WHAT, reason, "until then no project is trusted")
     if (problem := TrustStore(home).problem) is not None:
         yield Diagnosis("problem", _WHAT, problem, _DENIED)
+    for text in () if case.sources is None else case.sources.loosened:
+        yield Diagnosis("warning", _WHAT, one_line(text.removesuffix(f": {REMEDY}")), REMEDY)
 
 
 def projects(case: Case) -> Iterator[Diagnosis]:
