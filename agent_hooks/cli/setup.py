@@ -22,7 +22,7 @@ from agent_hooks.guards.base import Guard
 from agent_hooks.guards.config import GuardSettings, read_sections
 from agent_hooks.hook_packages import INIT
 from agent_hooks.hooks.choosing import chosen, leave_out
-from agent_hooks.hooks.finding import HOOKS_DIRECTORY, FoundHooks, approved_hook, find_hooks
+from agent_hooks.hooks.finding import HOOKS_DIRECTORY, FoundHooks, find_hooks
 from agent_hooks.hooks.imports import files_of
 from agent_hooks.hooks.loaded import LoadError, LoadResult
 from agent_hooks.hooks.loader import load_found, take_all_back
@@ -274,14 +274,11 @@ def _former(found: FoundSources, own: Own) -> Former | None:
     touched = own.depending()
     now = set(found.hooks.paths)
     waits = {path for path in now if touched.intersection((path, os.path.join(path, INIT)))}
-    hooks = leave_out(find_hooks(settings.hooks, trees[:1]), settings.disabled_hooks, found.without)
-    paths = [
-        path
-        for path in dict.fromkeys(hooks.paths)
-        if approved_hook(path, trees[:1]) is not None and (path not in now or path in waits)
-    ]
+    # Those of a project, too: new settings may leave them out.
+    hooks = leave_out(find_hooks(settings.hooks, trees), settings.disabled_hooks, found.without)
+    paths = [path for path in dict.fromkeys(hooks.paths) if path not in now or path in waits]
     transforms = any(os.path.basename(name) == INTERCEPT_FILE for name in own.changed)
-    former = Former(FoundHooks(paths, [], trees[:1]), settings, frozenset(waits), trees if transforms else ())
+    former = Former(FoundHooks(paths, [], trees), settings, frozenset(waits), trees if transforms else ())
     return former if waits or former.judges(found.settings) else None
 
 
@@ -294,7 +291,7 @@ def _stricter(new: Settings, former: Settings) -> Settings:
             redaction,
             enabled=redaction.enabled or before.enabled,
             report_only=redaction.report_only and before.report_only,
-            patterns={**before.patterns, **redaction.patterns},
+            patterns={**_former_patterns(redaction.patterns, before.patterns), **redaction.patterns},
             disabled={kind: path for kind, path in redaction.disabled.items() if kind in before.disabled},
         ),
         records=replace(
@@ -304,6 +301,14 @@ def _stricter(new: Settings, former: Settings) -> Settings:
         ),
         checkpoints=replace(new.checkpoints, enabled=new.checkpoints.enabled or former.checkpoints.enabled),
     )
+
+
+def _former_patterns(new: Mapping[str, str], former: Mapping[str, str]) -> dict[str, str]:
+    """Return the former patterns; one that has another expression now gets a name of its own."""
+    return {
+        f"{name}.former" if new.get(name, expression) != expression else name: expression
+        for name, expression in former.items()
+    }
 
 
 def paths_without(names: Sequence[str], cwd: str, sources: TrustedSources) -> tuple[str, ...]:

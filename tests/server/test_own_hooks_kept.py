@@ -15,6 +15,7 @@ from agent_hooks.trust.own import KEPT, own_files
 from other_agent import CALL, OtherAgent
 from running import Command
 from server.test_trust_in_other_agents import by_command, verdict
+from support import approve
 
 GATE = """
     from agent_hooks import Block
@@ -138,6 +139,42 @@ def test_settings_that_loosen_wait_and_those_that_tighten_count(agent: OtherAgen
     settings.write_text("{}")
     assert verdict(agent(**danger)) == "deny"
     assert verdict(agent(**read)) == "deny"
+
+
+def test_new_settings_switch_no_gate_off(agent: OtherAgent, project: Path) -> None:
+    """A gate of the project, and one elsewhere that the former settings name, judge until the change is taken up."""
+    agent.command.add_hook(dedent(GATE), "gate.py")
+    approve(project)
+    settings = Path(agent_home(), "settings.json")
+    settings.write_text("{}")
+    take_up()
+    assert verdict(agent()) == "deny"
+    settings.write_text(json.dumps({"disabledHooks": [str(project / ".agent" / "hooks" / "gate.py")]}))
+    assert verdict(agent()) == verdict(by_command(agent.command)) == "deny"
+    elsewhere = project / "elsewhere.py"
+    elsewhere.write_text(dedent(GATE))
+    settings.write_text(json.dumps({**json.loads(settings.read_text()), "hooks": [str(elsewhere)]}))
+    take_up()
+    assert verdict(agent()) == "deny"
+    settings.write_text(json.dumps({**json.loads(settings.read_text()), "hooks": []}))
+    assert verdict(agent()) == verdict(by_command(agent.command)) == "deny"
+    take_up()
+    assert verdict(agent()) == "none"
+
+
+def test_a_pattern_of_redaction_counts_after_a_change(agent: OtherAgent) -> None:
+    """A new expression of the same name hides what it fits, and the former one too."""
+    settings = Path(agent_home(), "settings.json")
+    settings.parent.mkdir(exist_ok=True)
+    settings.write_text(json.dumps({"redaction": {"patterns": {"acme": "ACME-[0-9]{4}"}}}))
+    take_up()
+    agent()
+    before = json.dumps(result(agent, "x ACME-1234 NEW-1234"))
+    assert ("ACME-1234" in before, "NEW-1234" in before) == (False, True)
+    settings.write_text(json.dumps({"redaction": {"patterns": {"acme": "NEW-[0-9]{4}"}}}))
+    agent()
+    after = json.dumps(result(agent, "x ACME-1234 NEW-1234"))
+    assert ("x " in after, "1234" in after) == (True, False)
 
 
 def test_a_hook_that_waits_settles_no_question(agent: OtherAgent) -> None:
