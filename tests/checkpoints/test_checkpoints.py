@@ -390,8 +390,8 @@ async def test_repositories_inside_are_saved_too(repo: Path, tmp_path: Path) -> 
     assert git(repo / "nested", "log", "--format=%s").split() == ["two", "one"]
 
 
-async def test_a_repository_that_appeared_where_files_were_is_left_alone(repo: Path) -> None:
-    """A restore touches no file of the nested repository."""
+async def test_files_come_back_where_a_repository_appeared(repo: Path) -> None:
+    """The repository is named and keeps its commits.  The restore can be taken back."""
     write(repo / "sub" / "file", "before")
     saved = await checkpoints.create(repo, "s", 0)
     shutil.rmtree(repo / "sub")
@@ -402,7 +402,10 @@ async def test_a_repository_that_appeared_where_files_were_is_left_alone(repo: P
     git(repo / "sub", "add", "-A")
     git(repo / "sub", "commit", "-qm", "its own")
     done = await checkpoints.restore(repo, saved)
-    assert [str(each) for each in done.left] == ["sub/file: lies in a git repository of its own now"]
+    assert [str(each) for each in done.left] == ["sub/: is a git repository of its own, which a restore does not delete"]
+    assert (repo / "sub" / "file").read_text() == "before"
+    assert git(repo / "sub", "log", "--format=%s").strip() == "its own"
+    await checkpoints.undo(repo)
     assert (repo / "sub" / "file").read_text() == "its own"
 
 
