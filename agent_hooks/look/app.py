@@ -34,7 +34,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent_hooks.look.live import Live
 from agent_hooks.look.saved import INDEX, SAFE_HEADERS, PageFile, page_files
-from agent_hooks.look.view import View
+from agent_hooks.look.viewing import Viewing
 
 START_SECONDS = 60.0
 """The seconds in which the start token is valid."""
@@ -140,7 +140,7 @@ class Page:
     exchanged.
     """
 
-    def __init__(self, view: View, access: Access, live: Live, on_start: Callable[[], None]) -> None:
+    def __init__(self, view: Viewing, access: Access, live: Live, on_start: Callable[[], None]) -> None:
         self._view, self._access, self._live, self._on_start = view, access, live, on_start
 
     def routes(self) -> list[Route]:
@@ -239,7 +239,7 @@ class _News(StreamingResponse):
             await super().__call__(scope, receive, send)
 
 
-def application(view: View, access: Access, live: Live, on_start: Callable[[], None] = lambda: None) -> Starlette:
+def application(view: Viewing, access: Access, live: Live, on_start: Callable[[], None] = lambda: None) -> Starlette:
     """Return the application over a view."""
     return Starlette(
         routes=Page(view, access, live, on_start).routes(), middleware=[Middleware(Guarded, access=access)]

@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator
 import anyio
 from anyio import to_thread
 
-from agent_hooks.look.view import View
+from agent_hooks.look.viewing import Viewing
 
 SECONDS_BETWEEN = 1.0
 """The seconds between two looks at the record files."""
@@ -36,7 +36,7 @@ class Live:
     `view`: the data; `between`: the seconds between two refreshes.
     """
 
-    def __init__(self, view: View, between: float = SECONDS_BETWEEN) -> None:
+    def __init__(self, view: Viewing, between: float = SECONDS_BETWEEN) -> None:
         self._view = view
         self._between = between
         self._listeners: list[_Listener] = []

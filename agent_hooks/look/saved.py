@@ -26,7 +26,7 @@ from msgspec import Struct
 
 from agent_hooks.errors import AgentHooksError
 from agent_hooks.look.index.columns import GONE
-from agent_hooks.look.view import View
+from agent_hooks.look.viewing import Viewing
 
 PAGE = Path(__file__).parent / "page"
 """The folder of the page's files."""
@@ -148,7 +148,7 @@ def note(calls: int, cards: int, removed: int = 0) -> str:
     return f"{held} {gone} left out, because the record or the session file was removed or replaced."
 
 
-def compose(view: View, cards: int = MOST_CARDS) -> Saved:
+def compose(view: Viewing, cards: int = MOST_CARDS) -> Saved:
     """Return the page with its data as one file; raises `AgentHooksError` where it would be larger than `MOST_BYTES`."""
     data = _data(view, cards)
     script, style = one_script(), text_of(STYLE)
@@ -168,7 +168,7 @@ def compose(view: View, cards: int = MOST_CARDS) -> Saved:
     return Saved(content, saved["calls"], data["summary"]["sessions"], saved["cards"], saved["removed"])
 
 
-def _data(view: View, most_cards: int) -> dict[str, Any]:
+def _data(view: Viewing, most_cards: int) -> dict[str, Any]:
     summary, columns = view.summary(), view.columns()
     header = columns.header()
     arrays, rows_in_all = bytearray(columns.to_bytes()), int(header["count"])
@@ -214,7 +214,9 @@ def _newest(times: memoryview[float]) -> list[int]:
     return sorted(range(len(times)), key=lambda row: (times[row], row), reverse=True)
 
 
-def _cards(view: View, rows: Iterable[int], verdicts: memoryview, most: int) -> tuple[list[int], list[dict[str, Any]]]:
+def _cards(
+    view: Viewing, rows: Iterable[int], verdicts: memoryview, most: int
+) -> tuple[list[int], list[dict[str, Any]]]:
     """Return the first rows whose calls are there, and their cards. Any other row gets the verdict `GONE`."""
     found: list[int] = []
     cards: list[dict[str, Any]] = []

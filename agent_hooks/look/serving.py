@@ -18,7 +18,7 @@ from starlette.types import ASGIApp
 
 from agent_hooks.look.app import START_SECONDS, Access, application
 from agent_hooks.look.live import Live
-from agent_hooks.look.view import View
+from agent_hooks.look.viewing import Viewing
 from agent_hooks.storage.files import refusing
 
 _PAGE = """\
@@ -41,7 +41,7 @@ def listen() -> socket.socket:
 
 
 async def look(
-    view: View,
+    view: Viewing,
     directory: str,
     ready: Callable[[str, str], object],
     stop: anyio.Event,
