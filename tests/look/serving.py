@@ -16,7 +16,7 @@ from anyio import from_thread
 from anyio.lowlevel import current_token
 
 from agent_hooks.look.serving import look
-from agent_hooks.look.view import View
+from agent_hooks.look.viewing import Viewing
 from support import PATIENCE
 
 
@@ -70,7 +70,7 @@ class Served:
 
 
 @contextmanager
-def served(view: View, directory: Path, backend: str = "asyncio") -> Iterator[Served]:
+def served(view: Viewing, directory: Path, backend: str = "asyncio") -> Iterator[Served]:
     """Serve a view until the block ends."""
     ready, told = Event(), list[str]()
     stopping: list[Any] = []
