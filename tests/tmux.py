@@ -57,6 +57,8 @@ class Tmux:
             timeout=PATIENCE,
         )
         self._leader = self._do("display-message", "-p", "#{pane_pid}").strip()
+        # The path by which another program draws on it.
+        self.device = self._do("display-message", "-p", "#{pane_tty}").strip()
         self._do("set-option", "-g", "escape-time", "0")
         self._do("set-option", "-s", "set-clipboard", "on")
         self.until(lambda screen: screen.startswith("$"), "the shell")

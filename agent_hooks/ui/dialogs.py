@@ -5,13 +5,14 @@ A `Dialog` has the widgets of prompt_toolkit and the person's answer.  It is sho
 
 from __future__ import annotations
 
-from asyncio import TimerHandle
+from asyncio import AbstractEventLoop, TimerHandle
 from collections.abc import Callable, Collection, Sequence
 from time import monotonic
 from typing import Any, NamedTuple
 
 from prompt_toolkit.application import Application, get_app
 from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.data_structures import Point
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
@@ -27,8 +28,12 @@ from agent_hooks.ui.reading import Reading, condensed
 
 MOMENT = 0.3
 """Seconds after a dialog comes up in which no key counts: the person may still be typing for the prompt line."""
+RENEWAL = 0.5
+"""Seconds between two drawings of a whole dialog, over whatever another program has drawn."""
 PAUSE = 0.5
 """Seconds without another key, before and after a digit, in which it chooses its option: else it is part of a text."""
+# All rows scroll, no letters are inserted or have another shape.  The cursor goes to the left margin.
+_PLAIN = "\x1b7\x1b[r\x1b8\x1b[4l\x1b(B\x0f\r"
 MOST_NUMBERED = 9
 """The most options of a list that are numbered."""
 KEYS_LIST = "↑↓ Enter, Esc cancels"
@@ -103,8 +108,22 @@ class Dialog:
         if not self._drawn:
             self._drawn = True
             app = get_app()
-            if not self.awake and app.loop is not None:
-                app.loop.call_later(MOMENT, self._wake, app)
+            if app.loop is not None:
+                app.loop.call_later(RENEWAL, self._renew, app, app.loop)
+                if not self.awake:
+                    app.loop.call_later(MOMENT, self._wake, app)
+
+    def _renew(self, app: Application[Any], loop: AbstractEventLoop) -> None:
+        if not self.closed:
+            self._draw_all(app)
+            loop.call_later(RENEWAL, self._renew, app, loop)
+
+    def _draw_all(self, app: Application[Any]) -> None:
+        """Draw the whole dialog in the row of the cursor, not only the difference to the last drawing."""
+        app.output.write_raw(_PLAIN)
+        renderer = app.renderer
+        renderer._last_screen, renderer._cursor_pos = None, Point(0, renderer._cursor_pos.y)
+        app._redraw()
 
     def _wake(self, app: Application[Any]) -> None:
         self.awake = True
@@ -208,9 +227,9 @@ class ListDialog(Dialog):
         # The person still types for the prompt line, and may not have noticed the list yet.
         self._typing = False
         self._typed_at = -PAUSE
-        # The timer of a digit that has been pressed, and the option that was selected before it.
-        self._digit: TimerHandle | None = None
-        self._before_digit = selected
+        # The timer of an option that has been chosen by a digit or Enter, and the option that was selected before it.
+        self._pending: TimerHandle | None = None
+        self._before_choice = selected
         for key, move in {"up": -1, "c-p": -1, "down": 1, "c-n": 1}.items():
             self.keys.add(key)(self._mover(move))
         self.keys.add("home")(lambda event: self._select(0))
@@ -232,28 +251,35 @@ class ListDialog(Dialog):
         return lambda event: self._select(max(0, min(self.selected + by, len(self._labels) - 1)))
 
     def _select(self, index: int) -> None:
-        self._forget_digit()
+        self._forget_choice()
         self.selected, self._typing = index, False
 
     def _digit_of(self, index: int) -> Callable[[KeyPressEvent], None]:
         """Return the handler of a digit, which selects an option, and chooses it unless another key follows soon."""
 
         def press(event: KeyPressEvent) -> None:
-            if monotonic() - self._typed_at < PAUSE or self._digit is not None or event.app.loop is None:
+            if monotonic() - self._typed_at < PAUSE or self._pending is not None or event.app.loop is None:
                 self._other_key(event)
                 return
             before = self.selected
             self._select(index)
-            self._before_digit = before
+            self._before_choice = before
             self._note_letters()
-            self._digit = event.app.loop.call_later(PAUSE, self._choose, index)
+            self._choose_after(PAUSE, index)
 
         return press
 
-    def _forget_digit(self) -> None:
-        if self._digit is not None:
-            self._digit.cancel()
-        self._digit = None
+    def _choose_after(self, seconds: float, index: int) -> None:
+        """Draw the whole dialog, and choose an option when it has been on screen for a while without another key."""
+        app = get_app()
+        self._draw_all(app)
+        if app.loop is not None:
+            self._pending = app.loop.call_later(seconds, self._choose, index)
+
+    def _forget_choice(self) -> None:
+        if self._pending is not None:
+            self._pending.cancel()
+        self._pending = None
 
     def _ignore(self, event: KeyPressEvent) -> None:
         self._other_key(event)
@@ -265,9 +291,9 @@ class ListDialog(Dialog):
     def _text_key(self, event: KeyPressEvent) -> None:
         """Take a letter, or a pasted text, which is for the prompt line."""
         self._note_letters()
-        if self._digit is not None:
+        if self._pending is not None:
             # It began a text for the prompt line.
-            self._select(self._before_digit)
+            self._select(self._before_choice)
         self._typing, self._typed_at = True, monotonic()
 
     def _enter(self, event: KeyPressEvent) -> None:
@@ -275,12 +301,16 @@ class ListDialog(Dialog):
         if self._came_with_letters(event):
             self._text_key(event)
         elif not self._typing:
-            self._choose(self.selected)
+            if not self._call or self.selected in self._denying or not self._counts(self.selected):
+                self._choose(self.selected)
+            elif self._pending is None:
+                self._before_choice = self.selected
+                self._choose_after(MOMENT, self.selected)
         self._typing = False
 
     def _choose(self, index: int) -> None:
         """Answer with an option, if it counts by now."""
-        self._forget_digit()
+        self._forget_choice()
         if self._counts(index):
             self.close(index)
         else:
@@ -294,7 +324,7 @@ class ListDialog(Dialog):
         return index in self._denying or (self._reading.complete and read)
 
     def _page(self, way: int) -> None:
-        self._forget_digit()
+        self._forget_choice()
         preview = self._previewed.get(self.selected)
         parts = [self._reading, *([] if preview is None else [preview])][::way]
         if not any(part.page(way) for part in parts) and not any(part.is_cut for part in parts):

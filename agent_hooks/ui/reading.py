@@ -46,7 +46,8 @@ class Reading:
     1. A text that fits is shown whole.
     2. Otherwise its beginning, the beginning of the call and the last row are shown, with the number of rows between.
     3. A page begins where the rows that were drawn before it end, so none is passed over.
-    4. `complete` is set when the last page is drawn.  It stays, whatever becomes of the terminal's size.
+    4. `complete` is set when the last page is drawn.
+    5. Another size begins at the first page: other programs can claim a size that the terminal does not have.
     """
 
     def __init__(self, wrapped: Rows) -> None:
@@ -63,13 +64,17 @@ class Reading:
         if columns != self._columns:
             self._columns = columns
             self._rows, self._call = self._wrapped(columns)
-            if not self.complete:
-                self._first = 0
+            self._restart()
         return self._rows
+
+    def _restart(self) -> None:
+        self.complete, self._first = False, 0
 
     def part(self, columns: int, height: int) -> list[Line]:
         """Return the rows that are drawn now, at most `height`."""
         rows = self.rows(columns)
+        if height != self._height:
+            self._restart()
         self._height = height
         self._last = max(len(rows) - height, 0)
         self._first = first = min(self._first, self._last)

@@ -99,7 +99,10 @@ class TerminalUI:
     async def confirm(self, title: str, message: str) -> bool:
         """Ask yes or no.  No is selected at first, so that a key for the prompt line allows nothing."""
         answers = [Option("No"), Option("Yes")]
-        dialog = ListDialog(title, answers, denying=(0,), message=message, **self._asked())
+        asked = self._asked()
+        # The call shows the tool and the command.
+        shown = "" if message in asked["call"].split(maxsplit=1)[1:] else message
+        dialog = ListDialog(title, answers, denying=(0,), message=shown, **asked)
         await self._ask(dialog)
         self._record(title, None if dialog.answer is None else answers[dialog.answer].label)
         return dialog.answer == 1

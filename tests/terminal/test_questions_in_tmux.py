@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Callable
 
 import pytest
 
 from running import Command
+from support import PATIENCE
 from tmux import Tmux
 
 pytestmark = pytest.mark.terminal
@@ -148,3 +150,35 @@ def test_a_yes_counts_after_the_end_of_the_call_was_on_screen(
     tmux.press("Enter")
     tmux.sees("→ ok")
     assert (project / "PWNED").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("before", ["", "\\033[18;24r", "\\033(0"])
+def test_a_question_that_another_program_draws_over_comes_back(
+    terminal: Callable[..., Tmux], command: Command, before: str
+) -> None:
+    """Whole, also where the program has changed how the terminal draws."""
+    turn = {"text": "", "toolCalls": [{"name": "bash", "arguments": {"command": "touch PWNED"}}]}
+    (command.project / "turns.jsonl").write_text(json.dumps(turn) + "\n" + json.dumps({"text": "done"}))
+    (command.project / "ask.py").write_text(ASKS)
+    tmux = terminal()
+    tmux.start_agent("--model script:turns.jsonl", "--no-session", "--hook ask.py")
+    tmux.enter("go")
+    tmux.sees("> 1. No")
+    false = "Run this command?\\nbash git status\\n> 1. No\\n  2. Yes, once"
+    drawn = "\\033[2J\\033[H" + "drawn\\n" * 16 + before + "\\033[20;1H" + false
+    subprocess.run(["sh", "-c", 'printf "$0" > "$1"', drawn, tmux.device], check=True, timeout=PATIENCE)
+    screen = tmux.until(lambda screen: "drawn" in screen and screen.endswith("the agent"), "the question below")
+    lines = screen.splitlines()
+    last = max(at for at, line in enumerate(lines) if line == "Run this command?")
+    assert lines[last : last + 6] == [
+        "Run this command?",
+        "risk: writes PWNED",
+        "asked by ask.py",
+        "bash touch PWNED",
+        "> 1. No",
+        "  2. Yes, once",
+    ]
+    tmux.press("2")
+    tmux.sees("touch PWNED → ok")
+    assert (command.project / "PWNED").exists()

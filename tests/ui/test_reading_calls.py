@@ -66,22 +66,27 @@ def test_an_allowing_answer_counts_after_the_last_page(command: str, size: tuple
     assert [dialog._counts(index) for index in range(3)] == [True, True, True]
 
 
-@given(st.text(st.sampled_from(" \nab─"), max_size=120), st.integers(6, 60), st.integers(3, 30), st.integers(1, 30))
-def test_no_row_is_passed_over_at_any_size(text: str, columns: int, rows: int, others: int) -> None:
+@given(
+    st.text(st.sampled_from(" \nab─"), max_size=120),
+    st.integers(6, 60),
+    st.integers(3, 30),
+    st.integers(3, 30),
+    st.integers(0, 9),
+)
+def test_no_row_is_passed_over_at_any_size(text: str, columns: int, rows: int, later: int, page: int) -> None:
     """Nor when the size changes between two pages."""
     dialog = ListDialog("Run it?", [Option("No"), Option("Yes")], message=text, denying=(0,))
-    seen = {row for _, row in dialog.lines(columns, rows)}
-    for _ in range(400):
+    seen: set[str] = set()
+    for at in range(400):
+        seen |= {row for _, row in dialog.lines(columns, rows if at < page else later)}
         if dialog._counts(1):
             break
         dialog._page(1)
-        rows, others = others, rows
-        seen |= {row for _, row in dialog.lines(columns, max(rows, 3))}
     assert dialog._counts(1)
     assert {row for _, row in dialog._wrapped(columns)[0]} <= seen
 
 
-def test_a_narrower_terminal_begins_at_the_first_page_until_the_end_was_read() -> None:
+def test_a_narrower_terminal_begins_at_the_first_page() -> None:
     """Other rows would be passed over."""
     dialog = question_about(COMMANDS["comment"])
     dialog.lines(80, 12)
@@ -91,8 +96,20 @@ def test_a_narrower_terminal_begins_at_the_first_page_until_the_end_was_read() -
     while not dialog._counts(1):
         dialog._page(1)
         dialog.lines(40, 12)
-    dialog.lines(30, 12)
+    dialog.lines(40, 12)
     assert dialog._counts(1)
+    dialog.lines(30, 12)
+    assert not dialog._counts(1)
+
+
+def test_rows_that_the_terminal_does_not_have_show_nothing_of_a_call() -> None:
+    """Another program can claim them.  At the true size, the call is read from its beginning."""
+    dialog = question_about(COMMANDS["middle"])
+    first = dialog.lines(80, 24)
+    dialog.lines(80, 500)
+    assert dialog._counts(1)
+    assert dialog.lines(80, 24) == first
+    assert not dialog._counts(1)
 
 
 def test_many_blanks_and_empty_lines_are_a_count() -> None:

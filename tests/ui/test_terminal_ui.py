@@ -21,7 +21,7 @@ from prompt_toolkit.utils import get_cwidth
 
 from agent_hooks import HookRunner, ToolCall
 from agent_hooks.ui import Answer, Question, dialogs
-from agent_hooks.ui.base import NotifyType, call_text
+from agent_hooks.ui.base import Asker, NotifyType, call_text
 from agent_hooks.ui.dialogs import Dialog, ListDialog, Option, QuestionDialog
 from agent_hooks.ui.fitting import cut, wrap
 from agent_hooks.ui.terminal import OwnScreen, TerminalUI
@@ -462,6 +462,38 @@ async def test_a_handler_asks_the_person(keyboard: PipeInput) -> None:
         assert shown[:4] == ["Run it?", "asked by hook.py", "look", "bash ls"]
         keyboard.send_text(DOWN + ENTER)
         assert await runner.emit_tool_call(call) is None
+
+
+@pytest.mark.parametrize(("message", "shown"), [("ls -a", ["bash ls -a"]), ("ls", ["ls", "bash ls -a"])])
+async def test_a_message_that_is_the_call_is_shown_once(keyboard: PipeInput, message: str, shown: list[str]) -> None:
+    """With the name of the tool."""
+    screen = NotedScreen(keyboard)
+    press(keyboard, ENTER)
+    await TerminalUI(screen).asked_by(Asker("a.py", "bash ls -a")).confirm("Run it?", message)
+    dialog = screen.shown[0]
+    assert isinstance(dialog, ListDialog)
+    lines = [text for _, text in dialog.lines(60, 30)]
+    assert lines[: lines.index("> 1. No")] == ["Run it?", "asked by a.py", *shown]
+
+
+@pytest.mark.parametrize("further", ["", "x", UP])
+async def test_a_yes_about_a_call_counts_after_it_was_drawn_anew(
+    monkeypatch: pytest.MonkeyPatch, keyboard: PipeInput, further: str
+) -> None:
+    """Another program may have drawn over it.  Another key within the moment takes the answer back."""
+    screen = NotedScreen(keyboard)
+
+    async def answer() -> None:
+        with anyio.fail_after(PATIENCE):
+            while not (screen.shown and screen.shown[0].awake):
+                await anyio.sleep(0.01)
+        monkeypatch.setattr(dialogs, "MOMENT", 1000 if further else 0.1)
+        press(keyboard, f"{DOWN}|{ENTER}|{further}|{ESCAPE if further else ''}")
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(answer)
+        said = await TerminalUI(screen).ask(Question(title="Sure?", call="bash ls"))
+    assert said == (Answer("no", stops=True) if further else Answer("once"))
 
 
 # ---- lines that fit --------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ Memory holds only the last part of the output.  Output that is longer than the l
 from __future__ import annotations
 
 import os
+import re
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -36,6 +37,11 @@ OUTPUT_LIMIT = 100 * 1024 * 1024
 """A program is stopped when it has printed more bytes."""
 UPDATE_INTERVAL = 0.1
 """Seconds between two progress updates."""
+# The variables by which a program types into the user's terminal, or draws on it.
+_OF_THE_TERMINAL = re.compile(
+    "TMUX|TMUX_PANE|STY|WINDOW|WINDOWID|SSH_TTY|NVIM|NVIM_LISTEN_ADDRESS|TERM_SESSION_ID|ITERM_SESSION_ID"
+    "|(KITTY|WEZTERM|ALACRITTY|GNOME_TERMINAL|KONSOLE|TERMINATOR|TILIX)_.*|ZELLIJ.*"
+)
 # Keeps the first bytes of a stream, and drops the rest.  The program would end if its output were not read.
 _KEEPS = "exec 3<&0; {{ head -c {}; exec cat >/dev/null; }} <&3 &"
 # The least bytes of a longer output that stay in memory.
@@ -78,12 +84,13 @@ class BashTool(BuiltinTool):
 
     async def _stream(self, command: str, output: _Output, on_update: OnUpdate | None) -> int:
         shell = find_program("bash", outside=self.cwd) or find_program("sh", outside=self.cwd) or "/bin/sh"
+        env = {name: value for name, value in os.environ.items() if not _OF_THE_TERMINAL.fullmatch(name)}
         code, refused = 0, None
         async with anyio.create_task_group() as tasks:
             if on_update is not None:
                 tasks.start_soon(_report, output, on_update)
             try:
-                code, _ = await stream([shell, "-c", command], cwd=self.cwd, stdout=output, left=output.leave)
+                code, _ = await stream([shell, "-c", command], cwd=self.cwd, env=env, stdout=output, left=output.leave)
             except OSError as exc:
                 reason = os_reason(exc) if os.path.isdir(self.cwd) else f"there is no directory {self.cwd}"
                 refused = Refused(f"cannot start {shell}: {reason}")

@@ -6,6 +6,7 @@ import errno
 import math
 import os
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import anyio
@@ -15,6 +16,7 @@ from agent_hooks.host.tools import bash, builtin_tools
 from agent_hooks.values.content import ToolOutput
 from agent_hooks.values.tool import BashToolDetails
 from support import PATIENCE, gone
+from tmux import MISSING
 
 if TYPE_CHECKING:
     from host.tools.conftest import Call
@@ -29,6 +31,58 @@ async def test_output_is_stdout_and_stderr_in_order(call: Call) -> None:
 
 async def test_a_command_runs_in_cwd_and_in_bash(call: Call, project: Path) -> None:
     assert (await call("bash", command="pwd; [[ a == a ]]")).text == str(project)
+
+
+async def test_a_command_does_not_learn_which_terminal_the_user_sits_at(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By these variables a program types into the terminal.  The default socket and programs with a window still work."""
+    named = [
+        "TMUX",
+        "TMUX_PANE",
+        "STY",
+        "WINDOW",
+        "KITTY_LISTEN_ON",
+        "KITTY_PUBLIC_KEY",
+        "KITTY_WINDOW_ID",
+        "WEZTERM_PANE",
+        "WEZTERM_UNIX_SOCKET",
+        "ZELLIJ",
+        "ZELLIJ_SESSION_NAME",
+        "GNOME_TERMINAL_SCREEN",
+        "GNOME_TERMINAL_SERVICE",
+        "KONSOLE_DBUS_SESSION",
+        "ALACRITTY_SOCKET",
+        "ALACRITTY_WINDOW_ID",
+        "ITERM_SESSION_ID",
+        "TERM_SESSION_ID",
+        "NVIM",
+        "NVIM_LISTEN_ADDRESS",
+        "WINDOWID",
+        "SSH_TTY",
+    ]
+    kept = ["DISPLAY", "WAYLAND_DISPLAY", "TERM", "TMUX_TMPDIR", "NVIM_APPNAME", "STYLE"]
+    for name in (*named, *kept):
+        monkeypatch.setenv(name, "x")
+    names = [line.partition("=")[0] for line in (await call("bash", command="env")).text.splitlines()]
+    assert not set(named) & set(names)
+    assert {*kept, "PATH"} <= set(names)
+
+
+async def test_a_command_has_no_terminal(call: Call) -> None:
+    """It leads a session of its own, so the terminal is neither its input nor `/dev/tty`."""
+    output = await call("bash", command="test $(ps -o sid= -p $$) -eq $$ && ! true 2>/dev/null </dev/tty && echo alone")
+    assert output.text == "alone"
+
+
+@pytest.mark.skipif(MISSING, reason="tmux is missing")
+async def test_a_command_makes_a_session_of_tmux_of_its_own(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Below the user's tmux, too."""
+    monkeypatch.setenv("TMUX", "/nonexistent/default,1,0")
+    with TemporaryDirectory(prefix="agent-hooks-") as directory:
+        monkeypatch.setenv("TMUX_TMPDIR", directory)
+        output = await call("bash", command="tmux -f /dev/null new -d -s x && tmux ls -F '#S' && tmux kill-server")
+    assert (output.text, output.is_error) == ("x", False)
 
 
 async def test_without_bash_sh_runs_the_command(call: Call, no_programs: None) -> None:
