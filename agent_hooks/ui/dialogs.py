@@ -19,10 +19,9 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import BufferControl, Container, FormattedTextControl, HSplit, VSplit, Window
 from prompt_toolkit.layout.processors import AfterInput, ConditionalProcessor
-from prompt_toolkit.utils import get_cwidth
 
 from agent_hooks.ui.base import Choice, Question
-from agent_hooks.ui.fitting import Line, cut, fragments, wrap
+from agent_hooks.ui.fitting import Line, cut, fragments, width_of, wrap
 from agent_hooks.ui.harmless import harmless
 from agent_hooks.ui.reading import Reading, condensed
 
@@ -179,14 +178,14 @@ def _clear(text: str) -> list[str]:
 
 def _hanging(line: str, columns: int) -> list[str]:
     """Return a line as rows of which only the first one begins at the margin, so that none passes for another line."""
-    if get_cwidth(line) <= columns:
+    if width_of(line) <= columns:
         return [line]
     return [f"{'    ' * bool(at)}{row}" for at, row in enumerate(wrap(line, max(columns - 4, 1)))]
 
 
 def _call_rows(lines: Sequence[str], columns: int) -> list[Line]:
     """Return the rows of a call, behind a bar if there are several, so that none passes for a line of the question."""
-    if len(lines) == 1 and get_cwidth(lines[0]) <= columns:
+    if len(lines) == 1 and width_of(lines[0]) <= columns:
         return [("", lines[0])]
     return [("", f"│ {row}") for line in lines for row in wrap(line, max(columns - 2, 1))]
 
@@ -341,7 +340,7 @@ class ListDialog(Dialog):
         room = max(rows - 1, 3)
         footer = room >= 6
         room -= footer
-        fits = [get_cwidth(label) <= columns - 2 for label in self._labels]
+        fits = [width_of(label) <= columns - 2 for label in self._labels]
         unseen = [more or not fit for more, fit in zip(self._has_preview, fits, strict=True)]
         self._long = {index for index, more in enumerate(unseen) if more}
         count = len(self._labels)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Iterator
 
 from prompt_toolkit.formatted_text import StyleAndTextTuples
@@ -11,6 +12,9 @@ from agent_hooks.ui.charset import shown_in
 
 Line = tuple[str, str]
 """A style, and a text that fits into the columns of the terminal."""
+# Terminals disagree about the width of spacing marks, enclosed numbers and the two fillers of Hangul.
+_DOUBTFUL = {"Mc", "No"}
+_FILLERS = "\u3164\uffa0"
 
 
 def fragments(lines: Iterable[Line]) -> StyleAndTextTuples:
@@ -22,9 +26,14 @@ def fragments(lines: Iterable[Line]) -> StyleAndTextTuples:
     return found
 
 
+def width_of(text: str) -> int:
+    """Return the most columns that a terminal takes for a text of one line."""
+    return sum(map(_columns, text))
+
+
 def cut(text: str, columns: int) -> str:
     """Return a line of at most `columns`, with an ellipsis when it is cut, after a whole word if its end is near."""
-    if get_cwidth(text) <= columns:
+    if width_of(text) <= columns:
         return text
     if columns <= 0:
         return ""
@@ -57,7 +66,14 @@ def _fitting(text: str, columns: int) -> int:
     """Return how many characters from the beginning of a text fit into the columns."""
     width = 0
     for index, char in enumerate(text):
-        width += get_cwidth(char)
+        width += _columns(char)
         if width > columns:
             return index
     return len(text)
+
+
+def _columns(char: str) -> int:
+    """Return the most columns that a terminal takes, so that no row ends behind the edge."""
+    if not char.isascii() and (char in _FILLERS or unicodedata.category(char) in _DOUBTFUL):
+        return 2
+    return get_cwidth(char)

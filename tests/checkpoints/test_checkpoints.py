@@ -402,7 +402,9 @@ async def test_files_come_back_where_a_repository_appeared(repo: Path) -> None:
     git(repo / "sub", "add", "-A")
     git(repo / "sub", "commit", "-qm", "its own")
     done = await checkpoints.restore(repo, saved)
-    assert [str(each) for each in done.left] == ["sub/: is a git repository of its own, which a restore does not delete"]
+    assert [str(each) for each in done.left] == [
+        "sub/: is a git repository of its own, which a restore does not delete"
+    ]
     assert (repo / "sub" / "file").read_text() == "before"
     assert git(repo / "sub", "log", "--format=%s").strip() == "its own"
     await checkpoints.undo(repo)

@@ -573,6 +573,15 @@ def test_a_cut_line_ends_with_an_ellipsis_within_the_width(text: str, columns: i
     assert line == text or line.endswith("…") or columns == 0
 
 
+def test_no_row_ends_behind_the_edge_of_a_terminal_that_draws_marks_wider() -> None:
+    """Terminals give a spacing mark or an enclosed number one column or two."""
+    for char in "\u0903\u302e\u3248\uffa0":
+        lines = wrap(f"bash rm -r build; : {char * 160}; ./y", 80)
+        assert "".join(lines).endswith("; ./y")
+        assert all(len(line) + line.count(char) <= 80 for line in lines)
+        assert len(cut(char * 60, 40)) <= 21
+
+
 # ---- the moment in which no key counts ---------------------------------------------------------------------------------
 
 
