@@ -103,8 +103,15 @@ class ControlFiles:
             _inside(path, own) or path == own.rpartition("/")[0] for own in self._records
         )
 
+    def is_socket(self, path: str) -> bool:
+        """Return whether a path is, or as a glob may be, in the directory of the resident server's sockets."""
+        path = path.lower()
+        return bool(_SOCKETS.fullmatch(path)) or any(
+            _inside(path, own) for own in self._sealed if _SOCKETS.fullmatch(own)
+        )
+
     def stops_changing_python(self, path: str, *, tree: bool = False) -> bool:
-        """Return whether a normalised path is a part of the Python that judges, or with `tree` a directory with such a part.
+        """Return whether a normalised path is a part of the Python that judges, or with `tree` a directory with one.
 
         Programs may name and run such files, so only a known write or removal asks this.
         """

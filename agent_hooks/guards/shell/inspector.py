@@ -19,6 +19,7 @@ from agent_hooks.guards.sensitive import (
     UNKNOWN,
     machine_file,
     normalise,
+    other_terminal,
     raw_device,
     sensitive,
     sensitive_glob,
@@ -392,6 +393,11 @@ class Inspector(ABC):
             self.report("write-guard-settings", CONTROLS, word)
         elif self.changes_python(word, shell, removed=removed):
             self.report("write-guard-settings", CHANGES_PYTHON, word)
+        elif other_terminal(path) and not self.elsewhere:
+            reason = (
+                "writes to a terminal or to a stream of another process, and may answer or hide a question about a call"
+            )
+            self.report("typed-commands", reason, word, undecidable=True)
         elif raw_device(path):
             self.report("disk", "writes to a device", word)
         elif machine_file(path, overwrite=overwrite):

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 
 from agent_hooks.errors import HookUsageError
 from agent_hooks.guards.lazy import lazy_pattern
+from agent_hooks.guards.sensitive import UNKNOWN
 from agent_hooks.guards.shell.carriers import PREFIXES
 from agent_hooks.guards.shell.command import Command, Rule, rules_of
-from agent_hooks.guards.shell.names import DECISIONS, UNDOING
+from agent_hooks.guards.shell.names import DECISIONS, SHELLS, UNDOING, is_language
 from agent_hooks.guards.shell.options import ParsedOptions
 from agent_hooks.guards.shell.words import Text, Word, marked
 from agent_hooks.patterns import found_in
@@ -50,6 +51,9 @@ def own(command: Command) -> None:
         command.report("write-guard-settings", "ends an answer that only a person ends")
     if verb in ("undo", "redo") or (verb == "checkpoints" and rest[:1] and (rest[0] in UNDOING or not rest[0].known)):
         command.report("write-guard-settings", "only a person takes turns of agents back, or forgets checkpoints")
+    if verb == "bridge":
+        reason = "gives the process that judges calls an event that no agent sent"
+        command.interpreter.report("write-guard-settings", reason, command, undecidable=True)
     if verb == "serve" and "--stop" in rest:
         command.report("write-guard-settings", "stops the process that judges calls")
     if verb in ("why", "look", "stats") or (verb == "records" and rest[:1] != ["verify"]):
@@ -62,6 +66,28 @@ def own(command: Command) -> None:
 def _only_shows(verb: str, rest: list[Word]) -> bool:
     shows = {"trust": "--list", "install": "--dry-run", "uninstall": "--dry-run", "new": "--list"}.get(verb)
     return shows in rest and "--yes" not in rest
+
+
+def installed_client(command: Command) -> None:
+    """`python3 ~/.agent/bridges/x.py EVENT` sends the process that judges calls a forged event."""
+    programs = command.argv if is_language(command.name) or command.name in SHELLS else command.argv[:1]
+    for word in programs:
+        if re.search(r"/bridges/[^/]+$", word) and command.controls(word):
+            reason = "gives the process that judges calls an event that no agent sent"
+            command.interpreter.report("write-guard-settings", reason, word, undecidable=True)
+
+
+def socket(command: Command) -> None:
+    """`nc -U /tmp/agent-hooks-1000/x.socket` talks to the process that judges calls."""
+    line = command.interpreter.line
+    words = [*command.argv[1:], *(word for _, word in (line.redirects if line else ()))]
+    named = [each for word in words for each in (word, *re.split(r"[:=,]", word))]
+    hidden = any(UNKNOWN in word for word in words) and OURS.search(command.interpreter.text)
+    local = any(re.search(r"^-\w*U|unix", word, re.IGNORECASE) for word in command.argv[1:])
+    sockets = command.interpreter.control.is_socket
+    if any("/" in each and sockets(command.path(each)) for each in named) or (hidden and local):
+        reason = "talks to the process that judges calls"
+        command.interpreter.report("write-guard-settings", reason, command, undecidable=True)
 
 
 def own_package(command: Command) -> None:
@@ -439,6 +465,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     **rules_of("agent-hooks", own),
     **rules_of("pip pip3 pipx uv poetry pdm hatch rye conda", own_package),
     "virtualenv": (own_environment,),
+    **rules_of("nc ncat netcat socat curl websocat nmap-ncat nc.openbsd", socket),
     **rules_of("ln cp mv install hash", another_name),
     **rules_of("expect script tmux screen wezterm kitty zellij", terminal),
     "kill": (kill,),
