@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
+import site
 import sys
 from collections.abc import Iterable, Sequence
+from functools import cache
 
 import agent_hooks
 from agent_hooks.guards import builtin_guards
 from agent_hooks.guards.agents import moved, usual
-from agent_hooks.guards.base import Guard
+from agent_hooks.guards.base import Guard, OwnPython
 from agent_hooks.guards.config import GuardSettings
 from agent_hooks.guards.control import HOOK_NAMES, SEALED_NAMES, UNREAD_NAMES
 from agent_hooks.hooks.bytecode import cache_directory
@@ -71,6 +74,7 @@ def agent_guards(
         sealed=_with_targets([*state, *_installed(place), *sealed]),
         records=_with_targets(os.path.join(own, name) for name in UNREAD_NAMES),
         agent_home=own,
+        python=_own_python(place),
     )
 
 
@@ -110,3 +114,61 @@ def _installed(place: Place) -> Iterable[str]:
     if (cache := cache_directory()) is not None:
         yield os.path.dirname(cache)
     yield directory()
+
+
+def _own_python(place: Place) -> OwnPython:
+    """Return the Python that runs this program. A call that touches its packages looks the requirements up."""
+    programs, base = _python_files()
+    standard = os.path.dirname(os.__file__)
+    venv = os.environ.get("VIRTUAL_ENV")
+    inside = f"{sys.prefix}/".startswith(f"{place.top.rstrip('/')}/")
+    return OwnPython(
+        prefix=sys.prefix,
+        programs=programs,
+        packages=tuple(
+            dict.fromkeys(each for path in _package_directories() for each in (path, os.path.realpath(path)))
+        ),
+        standard=(standard,) if os.access(standard, os.W_OK) else (),
+        usual=inside or (venv == sys.prefix if venv else base),
+        required=_required,
+    )
+
+
+@cache
+def _python_files() -> tuple[tuple[str, ...], bool]:
+    """Return the directories with the executable and with links to it, and whether there is no virtual environment."""
+    path, paths = sys.executable, list[str]()
+    while path and path not in paths:
+        paths.append(path)
+        if os.path.islink(path):
+            path = os.path.normpath(os.path.join(os.path.dirname(path), os.readlink(path)))
+    folders = [os.path.dirname(each) for each in (*paths, os.path.realpath(sys.executable))]
+    return tuple(dict.fromkeys((*folders, *map(os.path.realpath, folders)))), sys.prefix == sys.base_prefix
+
+
+def _package_directories() -> list[str]:
+    found = [path for path in sys.path if path.endswith(("/site-packages", "/dist-packages"))]
+    return [*found, site.getusersitepackages()] if site.ENABLE_USER_SITE else found
+
+
+@cache
+def _required() -> frozenset[str]:
+    """Return the distributions that this program needs, and their modules, by name."""
+    # Imported here, because few calls touch the packages.
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    names, waiting = set[str](), ["agent-hooks-runtime"]
+    while waiting:
+        name = re.sub(r"[-_.]+", "-", waiting.pop()).lower()
+        if name in names:
+            continue
+        try:
+            found = distribution(name)
+        except PackageNotFoundError:
+            # Another platform or an older Python needs it.
+            continue
+        names.add(name)
+        tops = (line.split(",")[0].split("/")[0] for line in (found.read_text("RECORD") or "").splitlines())
+        names.update(top.partition(".")[0].lower() for top in tops if not top.endswith(("-info", ".pth", "..")))
+        waiting += [re.split(r"[^\w.-]", each)[0] for each in found.requires or () if "extra ==" not in each]
+    return frozenset(names - {"", "__pycache__"})

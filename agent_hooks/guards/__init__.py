@@ -15,7 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from agent_hooks.guards.base import DEFAULT_OPTIONS, Finder, Finding, Guard, GuardedCall, GuardOptions, Run, remedy
+from agent_hooks.guards.base import (
+    DEFAULT_OPTIONS,
+    Finder,
+    Finding,
+    Guard,
+    GuardedCall,
+    GuardOptions,
+    OwnPython,
+    Run,
+    remedy,
+)
 from agent_hooks.guards.table import BUILTIN, QUESTIONS
 from agent_hooks.values.answers import Ask, Block
 
@@ -35,6 +45,7 @@ def builtin_guards(
     sealed: Sequence[str] = (),
     records: Sequence[str] = (),
     agent_home: str = "",
+    python: OwnPython | None = None,
     today: Callable[[], date] | None = None,
 ) -> list[Guard]:
     """Return the built-in guards, and the user's own rules if there are any, for `HookRunner(guards=…)`.
@@ -42,6 +53,8 @@ def builtin_guards(
     `protected`: absolute paths of hooks and settings that only a person may change, or the agent while a person has
     unlocked them; `sealed`: absolute paths that the agent never changes; `records`: those that it does not read either;
     `agent_home`: the person's own directory, which is never part of a project.
+
+    `python` is the Python that runs the guards. The agent does not change it either.
     """
     # Imported here, because a program without guards needs neither.
     from datetime import date
@@ -55,6 +68,7 @@ def builtin_guards(
         sealed=tuple(sealed),
         records=tuple(records),
         agent_home=agent_home,
+        python=python or OwnPython(),
     )
     exceptions = Exceptions(settings, today)
     guards: list[Guard] = [

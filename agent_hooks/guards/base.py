@@ -6,7 +6,7 @@ every fact about the machine that they need is a field of `GuardedCall`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import NoneType
 from typing import Any, Literal, Protocol, TypeVar
 
@@ -93,12 +93,31 @@ class Guard(Protocol):
         ...
 
 
+class OwnPython(Struct, frozen=True, kw_only=True):
+    """The Python that runs the guards. All paths are absolute.
+
+    `prefix` is its environment, and `programs` are the directories with its executable and with links to it. `packages`
+    are the directories with its packages, and `standard` the trees of its standard library that this user can write.
+    `usual` says whether `pip` without a path changes this environment. `required` returns the distributions and modules
+    that the guards need, by name and in small letters.
+    """
+
+    prefix: str = ""
+    programs: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+    standard: tuple[str, ...] = ()
+    usual: bool = False
+    required: Callable[[], frozenset[str]] = frozenset
+
+
 class GuardOptions(Struct, frozen=True, kw_only=True):
     """The settings that every built-in guard is made with; each guard uses those that concern it.
 
     `level`: which trees may be removed; `protected`: absolute paths of hooks and settings that only a person may change,
     or the agent while they are unlocked; `sealed`: absolute paths that the agent never changes; `records`: those that it
     does not read either; `agent_home`: the person's own directory.
+
+    `python` is the Python that runs the guards.
     """
 
     level: Level = "project"
@@ -106,6 +125,7 @@ class GuardOptions(Struct, frozen=True, kw_only=True):
     sealed: tuple[str, ...] = ()
     records: tuple[str, ...] = ()
     agent_home: str = ""
+    python: OwnPython = OwnPython()
 
 
 class Run(Struct, frozen=True):

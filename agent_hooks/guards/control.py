@@ -12,6 +12,7 @@ They are judged by their names and by lists of absolute paths; nothing is opened
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -35,15 +36,18 @@ SEALED_NAMES = (
 """The names in the agent home of the files that no agent writes."""
 # Our package where pip puts it, and our command where pip, pipx and uv put it.
 _PACKAGE = lazy_pattern(
-    r".*/(?:site|dist)-packages/agent_hooks(?:[-.][^/]*)?(?:/.*)?|.*/bin/agent-hooks"
+    r".*/(?:site|dist)-packages/agent_hooks(?:_runtime)?(?:[-.][^/]*)?(?:/.*)?|.*/bin/agent-hooks"
     # The environments that uv and pipx make for our command.
-    r"|.*/(?:uv/tools|pipx/venvs)/agent[-_]hooks(?:/.*)?"
+    r"|.*/(?:uv/tools|pipx/venvs)/agent[-_]hooks(?:-runtime)?(?:/.*)?"
     # Python runs these files before our own.
     r"|.*/python[\d.]*/(?:(?:site|dist)-packages/)?(?:user|site)customize\.py"
     r"|.*/(?:site|dist)-packages/[^/]*\.(?:pth|egg-link|start)"
 )
 # Where the resident server keeps its sockets and locks.
 _SOCKETS = lazy_pattern(r"/(?:(?:var/)?tmp/agent-hooks-\d+|(?:var/)?run/user/[^/]+/agent-hooks(?:-[^/]*)?)(?:/.*)?")
+# Files by which Python finds itself and its library: next to its executable, above it, and in `lib`.
+_BINARY = lazy_pattern(r"python[\d.]*|pyvenv\.cfg|pybuilddir\.txt")
+_LIBRARY = lazy_pattern(r"python\d+\.zip|libpython[\w.]+")
 _GLOB = lazy_pattern(rf"[*?\[{UNKNOWN}]")
 
 
@@ -64,6 +68,7 @@ class ControlFiles:
         self._sealed = tuple(path.lower() for path in options.sealed)
         self._records = tuple(path.lower() for path in options.records)
         self._unlocked = tuple(path.lower() for path in unlocked)
+        self.python = options.python
         # As they are written on the disk; the package and the command are no part of a project.
         self._files = (*options.protected, *(path for path in options.sealed if not _PACKAGE.fullmatch(path)))
         self.names = _names(self._protected, self._sealed, self._records)
@@ -98,6 +103,33 @@ class ControlFiles:
             _inside(path, own) or path == own.rpartition("/")[0] for own in self._records
         )
 
+    def is_socket(self, path: str) -> bool:
+        """Return whether a path is, or as a glob may be, in the directory of the resident server's sockets."""
+        path = path.lower()
+        return bool(_SOCKETS.fullmatch(path)) or any(
+            _inside(path, own) for own in self._sealed if _SOCKETS.fullmatch(own)
+        )
+
+    def stops_changing_python(self, path: str, *, tree: bool = False) -> bool:
+        """Return whether a normalised path is a part of the Python that judges, or with `tree` a directory with one.
+
+        Programs may name and run such files, so only a known write or removal asks this.
+        """
+        own, path = self.python, path.lower()
+        if not own.prefix or UNKNOWN in path:
+            return False
+        if any(_is_program(path, folder.lower()) for folder in own.programs):
+            return True
+        for folder in map(str.lower, own.packages):
+            if path == folder:
+                return True
+            if _inside(path, folder):
+                top = path.split("/")[folder.count("/") + 1].partition(".")[0]
+                return top in own.required() or any(_may_be(top, name) for name in own.required() if _GLOB.search(top))
+        if any(_inside(path, folder.lower()) for folder in own.standard):
+            return not re.search(r"/(?:site|dist)-packages(?:/|$)", path)
+        return tree and any(covers(path, each.lower()) for each in (*own.programs, *own.packages, *own.standard))
+
     def _is_sealed(self, path: str) -> bool:
         own = _PACKAGE.fullmatch(path) or _SOCKETS.fullmatch(path)
         return own is not None or any(_inside(path, own) for own in (*self._sealed, *self._records))
@@ -108,6 +140,16 @@ class ControlFiles:
         return any(
             _inside(path, root) and (not at_home or _inside(root, self._home)) for root in self._unlocked if root
         )
+
+
+def _is_program(path: str, programs: str) -> bool:
+    """Return whether a path is the executable of Python in a directory, or a file by which it finds its library."""
+    folder, _, name = path.rpartition("/")
+    above = programs.rpartition("/")[0]
+    if folder == programs:
+        globbed = _GLOB.search(name) and any(_may_be(name, each) for each in ("python", "python3"))
+        return bool(globbed or _BINARY.fullmatch(name))
+    return (folder == above and name == "pyvenv.cfg") or (folder == f"{above}/lib" and bool(_LIBRARY.fullmatch(name)))
 
 
 @lru_cache(16)

@@ -193,6 +193,8 @@ class _Audit:
                     self._keep("records", path, path)
                 elif not self._verb.reads and any(map(control.stops_writing, paths)):
                     self._keep("guard-settings", path, path, undecidable=not (self._verb.changes or patch))
+                elif self._verb.changes and any(map(control.stops_changing_python, paths)):
+                    self._keep("guard-settings", path, path)
                 elif patch and self._verb.patches and (rule := _rule(paths[0], control, write=True)):
                     self._keep(rule, path, path)
 
@@ -292,7 +294,7 @@ def _named(key: str, text: str) -> Iterator[tuple[str, bool]]:
 
 def _rule(path: str, control: ControlFiles, *, write: bool) -> str | None:
     """Return the rule that a normalised path meets, if any."""
-    if write and control.stops_writing(path):
+    if write and (control.stops_writing(path) or control.stops_changing_python(path)):
         return "guard-settings"
     if not write and control.stops_reading(path):
         return "records"

@@ -343,6 +343,17 @@ def machine_file(path: str, *, overwrite: bool = False) -> bool:
     return bool(_MACHINE.fullmatch(path) or _ACCOUNTS.fullmatch(path) or (overwrite and _LOSABLE.fullmatch(path)))
 
 
+# A terminal by its name.  `/dev/tty` is the program's own one, and `/dev/ttyUSB0` and `/dev/ttyS0` are serial lines.
+_TERMINAL = lazy_pattern(
+    rf"/dev/(?:pts/.+|tty(?:s?\d+|[\d*?\[{UNKNOWN}].*)|vcsa?\d*|console|{UNKNOWN}.*)|/proc/(?!self/|thread-self/|0+/)[^/]+/fd/.+"
+)
+
+
+def other_terminal(path: str) -> bool:
+    """Return whether a normalised path is a terminal that a program names, or a stream of another process."""
+    return _TERMINAL.fullmatch(path) is not None
+
+
 def raw_device(path: str) -> bool:
     """Return whether a normalised path is a disk or another device that must not be written to."""
     return path.startswith("/dev/") and not _HARMLESS_DEVICES.fullmatch(path)

@@ -19,6 +19,7 @@ from agent_hooks.guards.sensitive import (
     UNKNOWN,
     machine_file,
     normalise,
+    other_terminal,
     raw_device,
     sensitive,
     sensitive_glob,
@@ -35,6 +36,8 @@ from agent_hooks.values.effects import Access, Device, PathEffect
 
 CONTROLS = "changes the hooks, or the settings of guards and hooks"
 """The reason of a finding about a file that controls the agent."""
+CHANGES_PYTHON = "changes the Python that judges calls, or a library that it needs"
+"""The reason of a finding about the Python that runs the guards."""
 _DESTRUCTIVE = lazy_pattern(
     r"\b(rm|rmdir|unlink|dd|mkfs\S*|shred|chmod|chown|curl|wget|truncate|wipefs|rmtree|git\s+(reset|clean|push|checkout))\b"
     r"|\.agent/(hooks|transformers|settings|command_intercept|trust|records|unlock)|agent[-_]hooks\b"
@@ -271,6 +274,16 @@ class Inspector(ABC):
         real = self._real(path)
         return real != path and self.control.stops_writing(real)
 
+    def changes_python(self, word: str, shell: Shell, *, removed: bool = False) -> bool:
+        """Return whether a write to a file changes the Python that judges, or with `removed` its removal."""
+        path = self.path(word, shell)
+        if self.control.stops_changing_python(path, tree=removed):
+            return True
+        # To remove a link leaves its target alone.
+        folder, _, name = path.rpartition("/")
+        real = f"{self._real(folder)}/{name}" if removed else self._real(path)
+        return real != path and self.control.stops_changing_python(real, tree=removed)
+
     def content(self, word: Word, shell: Shell) -> Text:
         """Return the known content of a file."""
         if word.startswith("/dev/fd/") and "process" in word.taint:
@@ -371,13 +384,20 @@ class Inspector(ABC):
         self.effect("write", word, shell, tree=tree)
         self.judge_write(word, shell, overwrite=overwrite)
 
-    def judge_write(self, word: Word, shell: Shell, *, overwrite: bool = True) -> None:
-        """Judge a file that is written; `overwrite`: its content is lost."""
+    def judge_write(self, word: Word, shell: Shell, *, overwrite: bool = True, removed: bool = False) -> None:
+        """Judge a file that is written. Its content is lost with `overwrite`, and with `removed` the file goes away."""
         if not self.judging:
             return
         path = self.path(word, shell)
         if self.controls(word, shell):
             self.report("write-guard-settings", CONTROLS, word)
+        elif self.changes_python(word, shell, removed=removed):
+            self.report("write-guard-settings", CHANGES_PYTHON, word)
+        elif other_terminal(path) and not self.elsewhere:
+            reason = (
+                "writes to a terminal or to a stream of another process, and may answer or hide a question about a call"
+            )
+            self.report("typed-commands", reason, word, undecidable=True)
         elif raw_device(path):
             self.report("disk", "writes to a device", word)
         elif machine_file(path, overwrite=overwrite):
@@ -403,7 +423,7 @@ class Inspector(ABC):
         """Judge a file or a tree that is removed, emptied or moved away."""
         if not self.judging:
             return
-        self.judge_write(word, shell)
+        self.judge_write(word, shell, removed=True)
         path = self.path(word, shell)
         if self.control.stops_removing(path):
             self.report("write-guard-settings", CONTROLS, word)

@@ -11,7 +11,7 @@ from contextlib import nullcontext
 
 from agent_hooks.guards.base import Level
 from agent_hooks.guards.lazy import lazy_pattern
-from agent_hooks.guards.sensitive import UNKNOWN
+from agent_hooks.guards.sensitive import UNKNOWN, other_terminal
 from agent_hooks.guards.shell.command import Book
 from agent_hooks.guards.shell.expand import Expander
 from agent_hooks.guards.shell.grammar import parse, read
@@ -331,7 +331,7 @@ class Interpreter(Invoker):
                 if operator == "<>":
                     # The file is opened for writing too, and made when it is absent.
                     self.effect("write", word, shell)
-                if operator == "<>" and self.controls(word, shell):
+                if operator == "<>" and (self.controls(word, shell) or other_terminal(self.path(word, shell))):
                     self.writes(word, shell)
                 if self.call.stays_open and self.path(word, shell).startswith(_TERMINALS):
                     stdin = self.stdin

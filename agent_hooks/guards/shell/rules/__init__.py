@@ -52,6 +52,7 @@ from agent_hooks.guards.shell.rules import (
     services,
     statements,
     system,
+    terminals,
     unlisted,
     unpacking,
     windows,
@@ -100,6 +101,7 @@ _SUBJECTS = (
     windows,
     exhaustion,
     boards,
+    terminals,
     unlisted,
 )
 
@@ -119,7 +121,7 @@ _JUDGES = (
         own_files,
         own_links,
     ),
-    *(packages, packs, publishing, requests, rights, services, unlisted),
+    *(packages, packs, publishing, requests, rights, services, terminals, unlisted),
 )
 
 
@@ -150,6 +152,7 @@ def _opened(command: Command) -> None:
 def _every(command: Command) -> None:
     kernel.environment(command)
     fetching.program(command)
+    own_commands.installed_client(command)
     sending.redirected(command)
     own_files.every_program(command)
     statements.any_program(command)
@@ -161,6 +164,8 @@ def _every(command: Command) -> None:
 def _interpreter(command: Command) -> None:
     kernel.environment(command)
     code.interpreter(command)
+    terminals.code(command)
+    own_commands.installed_client(command)
     fetching.runs(command)
     fetching.descriptors(command)
     outside.modules(command)
@@ -196,6 +201,7 @@ BOOK = Book(
         **own_commands.CARRIERS,
         **own_files.CARRIERS,
         **secret_stores.CARRIERS,
+        **terminals.CARRIERS,
         "exec": _opened,
     },
     interpreter=_interpreter,

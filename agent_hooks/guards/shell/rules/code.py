@@ -149,6 +149,8 @@ def _language(command: Command) -> None:
             command.runs([Word(module), *rest])
         elif module in ("zipfile", "tarfile"):
             command.writes(*(word for word in rest[1:] if command.controls(word)))
+        elif module in ("venv", "virtualenv"):
+            command.runs([Word("virtualenv"), *argv[argv.index(Word(module)) + 1 :]])
         return
     if name == "php" and argv[1:2] == ["--"]:
         # The words behind are arguments of the script on stdin.

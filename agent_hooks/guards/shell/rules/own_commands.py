@@ -8,9 +8,10 @@ from collections.abc import Iterator
 
 from agent_hooks.errors import HookUsageError
 from agent_hooks.guards.lazy import lazy_pattern
+from agent_hooks.guards.sensitive import UNKNOWN
 from agent_hooks.guards.shell.carriers import PREFIXES
 from agent_hooks.guards.shell.command import Command, Rule, rules_of
-from agent_hooks.guards.shell.names import DECISIONS, UNDOING
+from agent_hooks.guards.shell.names import DECISIONS, SHELLS, UNDOING, is_language
 from agent_hooks.guards.shell.options import ParsedOptions
 from agent_hooks.guards.shell.words import Text, Word, marked
 from agent_hooks.patterns import found_in
@@ -50,6 +51,9 @@ def own(command: Command) -> None:
         command.report("write-guard-settings", "ends an answer that only a person ends")
     if verb in ("undo", "redo") or (verb == "checkpoints" and rest[:1] and (rest[0] in UNDOING or not rest[0].known)):
         command.report("write-guard-settings", "only a person takes turns of agents back, or forgets checkpoints")
+    if verb == "bridge":
+        reason = "gives the process that judges calls an event that no agent sent"
+        command.interpreter.report("write-guard-settings", reason, command, undecidable=True)
     if verb == "serve" and "--stop" in rest:
         command.report("write-guard-settings", "stops the process that judges calls")
     if verb in ("why", "look", "stats") or (verb == "records" and rest[:1] != ["verify"]):
@@ -62,6 +66,28 @@ def own(command: Command) -> None:
 def _only_shows(verb: str, rest: list[Word]) -> bool:
     shows = {"trust": "--list", "install": "--dry-run", "uninstall": "--dry-run", "new": "--list"}.get(verb)
     return shows in rest and "--yes" not in rest
+
+
+def installed_client(command: Command) -> None:
+    """`python3 ~/.agent/bridges/x.py EVENT` sends the process that judges calls a forged event."""
+    programs = command.argv if is_language(command.name) or command.name in SHELLS else command.argv[:1]
+    for word in programs:
+        if re.search(r"/bridges/[^/]+$", word) and command.controls(word):
+            reason = "gives the process that judges calls an event that no agent sent"
+            command.interpreter.report("write-guard-settings", reason, word, undecidable=True)
+
+
+def socket(command: Command) -> None:
+    """`nc -U /tmp/agent-hooks-1000/x.socket` talks to the process that judges calls."""
+    line = command.interpreter.line
+    words = [*command.argv[1:], *(word for _, word in (line.redirects if line else ()))]
+    named = [each for word in words for each in (word, *re.split(r"[:=,]", word))]
+    hidden = any(UNKNOWN in word for word in words) and OURS.search(command.interpreter.text)
+    local = any(re.search(r"^-\w*U|unix", word, re.IGNORECASE) for word in command.argv[1:])
+    sockets = command.interpreter.control.is_socket
+    if any("/" in each and sockets(command.path(each)) for each in named) or (hidden and local):
+        reason = "talks to the process that judges calls"
+        command.interpreter.report("write-guard-settings", reason, command, undecidable=True)
 
 
 def own_package(command: Command) -> None:
@@ -82,6 +108,82 @@ def own_package(command: Command) -> None:
         command.interpreter.report("write-guard-settings", reason, command, undecidable=True)
     if names and (verbs.intersection(words) or replaces):
         command.report("write-guard-settings", "removes or replaces the package that judges calls")
+    own_environment(command)
+
+
+# ---- the environment of our Python -----------------------------------------------------------------------------------
+
+_INSTALLS = frozenset(("install", "add", "upgrade", "update", "inject", "reinstall"))
+_REMOVES = frozenset(("uninstall", "remove", "rm", "downgrade", "uninject"))
+_RENEWS = lazy_pattern(r"--force.*|--reinstall.*|--upgrade.*|--ignore-installed|-[a-zA-Z]*[UI]|--target.*|-t")
+# Options whose value is an environment, and variables with one.
+_PLACES = ("p", "t", "--python", "--prefix", "--target", "--root")
+_ENVIRONMENTS = ("VIRTUAL_ENV", "UV_PROJECT_ENVIRONMENT", "UV_PYTHON", "PIP_TARGET", "PIP_PREFIX", "PIP_PYTHON")
+
+
+def own_environment(command: Command) -> None:
+    """Ask about `pip uninstall click` and `uv venv --clear` where they change what the Python that judges needs."""
+    own = command.interpreter.control.python
+    if not own.prefix:
+        return
+    words = command.argv[1:]
+    options = ParsedOptions(command.argv, "ptrcei", (*_PLACES[2:], "--requirement", "--constraint", "--editable"))
+    if command.name == "virtualenv" or words[:1] == ["venv"]:
+        made = options.operands if command.name == "virtualenv" else options.operands[1:] or [Word(".venv")]
+        if options.has("--clear", "--allow-existing") and any(_in_own(command, each) for each in made):
+            _ask_environment(command)
+        return
+    if not {*words} & (_INSTALLS | _REMOVES) or not _acts_on_own(command, options):
+        return
+    removes = not _REMOVES.isdisjoint(words)
+    renews = removes or any(_RENEWS.fullmatch(word) for word in words) or not {"upgrade", "update"}.isdisjoint(words)
+    needed = own.required()
+    for word in options.operands:
+        name = _distribution(word)
+        # A directory, an address and a file may hold a package of any name.
+        source = bool(re.match(r"\.{0,2}/|~|\w+(?:\+\w+)?:", word) or word.endswith((".whl", ".gz", ".zip")))
+        if source:
+            needs = any(re.match(rf"{re.escape(each)}(?:\W|$)", name) for each in needed) or not own.usual
+        else:
+            needs = name in needed and (renews or bool(re.search(r"[=<>~@]", word)))
+        if needs or name == "agent-hooks":
+            _ask_environment(command)
+
+
+def _distribution(word: str) -> str:
+    """Return the name of a distribution as indexes spell it, from a requirement, a file or an address."""
+    last = re.split(r"[\[=<>~!@;#]", word)[0].rstrip("/").rpartition("/")[2]
+    return re.sub(r"[-_.]+", "-", last).lower()
+
+
+def _acts_on_own(command: Command, options: ParsedOptions) -> bool:
+    """Return whether a program that installs packages changes the environment of the Python that judges."""
+    interpreter = command.interpreter
+    given = [
+        *options.value(*_PLACES),
+        *(command.environment[key] for key in _ENVIRONMENTS if key in command.environment),
+    ]
+    if paths := [word for word in given if "/" in word]:
+        return any(_in_own(command, word) for word in paths)
+    # `python -m pip` is `pip` here, and `python` is in the line around it.
+    programs = [command.argv[0], *(line.words[0] for line in interpreter.around if line.words)]
+    if paths := [word for word in programs if re.search(r"/(?:python|pypy|pip|uv|conda)[\d.]*$", word)]:
+        return any(_in_own(command, word) for word in paths)
+    active = re.findall(r"(\S+)/bin/activate\b", interpreter.text)
+    if active:
+        return any(_in_own(command, Word(each)) for each in active)
+    return interpreter.control.python.usual
+
+
+def _in_own(command: Command, word: Word) -> bool:
+    """Return whether a path is the environment of the Python that judges, or in it."""
+    own, path = command.interpreter.control.python, command.path(word)
+    return f"{path}/".startswith(f"{own.prefix}/") or path.rpartition("/")[0] in own.programs
+
+
+def _ask_environment(command: Command) -> None:
+    reason = "may replace a package that the Python which judges calls needs"
+    command.interpreter.report("write-guard-settings", reason, command, undecidable=True)
 
 
 def _of_unknown_name(words: list[Word], at: int) -> bool:
@@ -362,6 +464,8 @@ CARRIERS: dict[str, Rule] = dict.fromkeys(("strace", "ltrace", "prlimit"), debug
 RULES: dict[str, tuple[Rule, ...]] = {
     **rules_of("agent-hooks", own),
     **rules_of("pip pip3 pipx uv poetry pdm hatch rye conda", own_package),
+    "virtualenv": (own_environment,),
+    **rules_of("nc ncat netcat socat curl websocat nmap-ncat nc.openbsd", socket),
     **rules_of("ln cp mv install hash", another_name),
     **rules_of("expect script tmux screen wezterm kitty zellij", terminal),
     "kill": (kill,),
