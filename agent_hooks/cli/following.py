@@ -46,7 +46,7 @@ def follow_saves(trust: Trust, projects: Sequence[str], seconds: float) -> int:
     """
     following = _Following(trust, projects, time.monotonic() + seconds)
     minutes = count(round(seconds / 60), "minute") if seconds >= 60 else f"{seconds:g} s"
-    say(f"each save counts for {minutes}, except during a call of an agent that may write; Ctrl-C ends this")
+    say(f"each save counts for {minutes}, except during a call of an agent that may write. Ctrl-C ends this")
     try:
         code = following.run()
     except KeyboardInterrupt:
@@ -124,7 +124,7 @@ class _Following:
             return
 
     def _directories(self, place: str) -> list[str]:
-        """Return the directories to watch; raises `_Gone` when a project's stays away."""
+        """Return the directories to watch.  Raises `_Gone` when a project's stays away."""
         if place == self._home:
             # Sessions write to its other files all the time.
             return [path for name in DIRECTORIES if os.path.isdir(path := os.path.join(place, name))]

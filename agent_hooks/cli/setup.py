@@ -274,7 +274,7 @@ def _former(found: FoundSources, own: Own) -> Former | None:
     touched = own.depending()
     now = set(found.hooks.paths)
     waits = {path for path in now if touched.intersection((path, os.path.join(path, INIT)))}
-    # Those of a project, too: new settings may leave them out.
+    # A project's hooks, too: new settings may leave them out.
     hooks = leave_out(find_hooks(settings.hooks, trees), settings.disabled_hooks, found.without)
     paths = [path for path in dict.fromkeys(hooks.paths) if path not in now or path in waits]
     transforms = any(os.path.basename(name) == INTERCEPT_FILE for name in own.changed)
@@ -304,7 +304,7 @@ def _stricter(new: Settings, former: Settings) -> Settings:
 
 
 def _former_patterns(new: Mapping[str, str], former: Mapping[str, str]) -> dict[str, str]:
-    """Return the former patterns; one that has another expression now gets a name of its own."""
+    """Return the former patterns.  A pattern with another expression now gets a name of its own."""
     return {
         f"{name}.former" if new.get(name, expression) != expression else name: expression
         for name, expression in former.items()

@@ -337,7 +337,7 @@ class _QuietUI(HookUI):
 
 
 class QuietContext(HookContext):
-    """The context of a handler of a former version: the new version tells the user the same."""
+    """A context for a former version's handler: the new version tells the user the same."""
 
     @classmethod
     def of(cls, context: HookContext) -> QuietContext:

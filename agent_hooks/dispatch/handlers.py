@@ -127,7 +127,7 @@ class Handler:
         return other
 
     def silence(self) -> None:
-        """Drop the messages of the handler to the user; its dialogs stay."""
+        """Drop the handler's messages to the user.  Its dialogs stay."""
         if not self.silent:
             self.silent = True
             call = self.call

@@ -62,7 +62,7 @@ _MARKS = {
 _FIRST = 8
 # Programs that make a terminal, and show it at another one to a user.  By the names that the system has for them.
 _SHOW_TERMINALS = frozenset({"tmux: server", "screen", "script"})
-# The major numbers of terminals: consoles, serial lines, and those that a program makes.
+# The major numbers of terminals: consoles, serial lines, and terminals that a program makes.
 _TERMINALS = frozenset({4, *range(136, 144)})
 # A chain of parents is short; the limit ends a chain that changes while it is read.
 _DEEPEST = 200
@@ -182,14 +182,14 @@ def _from_proc(pid: int) -> Process | None:
 
 
 def _terminal_of(pid: int) -> tuple[int, int]:
-    """Return the major and the minor number of a process's terminal; `(0, 0)` without one."""
+    """Return the major and the minor number of a process's terminal, `(0, 0)` without a terminal."""
     fields = _content(f"/proc/{pid}/stat").rpartition(")")[2].split()
     number = int(fields[4]) if len(fields) > 4 else 0
     return number >> 8 & 0xFF, number & 0xFF | number >> 12 & 0xFFF00
 
 
 def _shows_nowhere(pid: int, made: tuple[int, int]) -> bool:
-    """Return whether a process has no terminal open but the one that it has made."""
+    """Return whether a process has only terminals open that it has made."""
     directory = f"/proc/{pid}/fd"
     try:
         names = os.listdir(directory)

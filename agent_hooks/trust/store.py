@@ -236,12 +236,12 @@ class TrustStore:
             return self.entries.pop(key, None) is not None
 
     def note(self, command: str, origin: Origin) -> None:
-        """Keep a command that loosens something until a user confirms it; raises `TrustError`."""
+        """Keep a command that loosens something until a user confirms it.  Raises `TrustError`."""
         with self._changing():
             self.loosened = [*self.loosened, Loosening(command, time.time(), origin)][-MOST_LOOSENINGS:]
 
     def confirm(self, origin: Origin | None) -> None:
-        """Forget these commands, because a user has confirmed them; raises `TrustError`.
+        """Forget these commands, because a user has confirmed them.  Raises `TrustError`.
 
         `origin`: an agent may have confirmed them, so they have this origin from now on.
         """
@@ -427,7 +427,7 @@ class _NewerVersionError(ValueError):
 
 
 def _stored(data: bytes) -> _Stored:
-    """Return the content of a store's JSON; raises `ValueError`, also for a newer version."""
+    """Return the content of a store's JSON.  Raises `ValueError`, also for a newer version."""
     try:
         stored = msgspec.json.decode(data, type=_Stored)
     except ValueError:

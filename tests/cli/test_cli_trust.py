@@ -597,7 +597,7 @@ def test_each_save_is_approved_while_it_is_followed(command: Command) -> None:
 
 
 def test_a_save_during_a_call_that_may_write_is_a_question(command: Command, home: Path) -> None:
-    """Both of a project's hook and of an own hook. Other saves need no answer, and own hooks are taken up."""
+    """For a project's hook and for an own hook. Other saves need no answer, and own hooks are taken up."""
     hooks = [add_gate(command), home / ".agent" / "hooks" / "own.py"]
     approve(command.project)
     hooks[1].parent.mkdir(parents=True)

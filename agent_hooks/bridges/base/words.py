@@ -1,4 +1,4 @@
-"""The words of an agent: the names of its tools and arguments, theirs and ours, and the fields of its payloads."""
+"""The words of an agent: the names of its tools and arguments, and our names for them, and the fields of its payloads."""
 
 from __future__ import annotations
 
