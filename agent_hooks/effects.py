@@ -1,11 +1,9 @@
 """What a call would do, with the facts of the machine that are needed to tell.
 
-`guards` follows a call and records its effects without I/O.  This room finds the project's root and the real paths, and
+`guards` follows a call and records its effects without I/O.  This module finds the project's root and the real paths, and
 keeps the effects of one call for all its handlers.
 
-Real paths, without touching a file system that may not answer.
-
-A network file system whose server is gone holds the process that touches it.  `/proc/self/mountinfo` names the mounts
+A network file system whose server is gone holds each process that touches it.  `/proc/self/mountinfo` names the mounts
 without touching them, so paths on such a mount keep their spelling, except on the mount that the call works in.
 """
 

@@ -1,12 +1,10 @@
 """The model and the session of a run.
 
-The session that a run goes on with: chosen by the person, asked about, and with the model that it was used with.
+The model is the one that the command names, else that of your settings, else the default.  At a terminal, the default is
+a model of the provider whose key is in the environment.  It is named before anything is sent.  Elsewhere, and without a
+key, it is the puppet: a program that runs our command must not send code to a provider only because of a variable.
 
-Choose the model of a run: the one that the command names, else the person's setting, else the default.
-
-The default at a terminal is a model of the provider whose key is in the environment, and it is named before anything is
-sent.  Elsewhere, and without a key, it is the puppet: a program that runs our command must not send code to a provider
-only because of a variable.
+A session that is resumed keeps the model that it had.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """How cautious the agent is: it works, asks before each change, accepts edits and asks about the rest, or only plans.
 
-The programs of a call that act, although the call changes no file: on a repository's history, a server, the machine.
-
-`effects` name what a call does to files, processes and other machines, and they are silent about the rest: `git commit`
-changes no file of the working tree, and a request to a server on this machine sends nothing away.
+Some calls act although they change no file: on a repository's history, on a server, or on the machine.  `effects` name
+files, processes and other machines only: `git commit` changes no file of the working tree, and a request to a server on
+this machine sends nothing away.  So their programs are listed here.
 """
 
 from __future__ import annotations

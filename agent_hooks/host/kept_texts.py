@@ -1,18 +1,13 @@
-"""The texts that people keep in files for the model: their directories, the reading of one, and its head.
+"""The texts that users keep in files for the model: instructions, skills, and commands.
 
-The person's come first, so that no project takes their names.  A project from elsewhere may bring links along, so a file
-of a project counts only where it lies in the project.
+- Instructions are `AGENTS.md`, or `CLAUDE.md` where it is missing: the file of the agent home, then the files of the
+  project from its top down to the agent's directory.
+- A skill is `skills/NAME/SKILL.md`.  The model gets its name, description and path, and reads the file for a task that
+  needs it.
 
-The instructions for agents that people keep in files: `AGENTS.md`, or `CLAUDE.md` where there is none.
-
-The file in the agent home comes first, then those of the project, from its top down to the agent's directory.  They are
-texts and not code, so they need no approval, as little as a source file that the model reads.  A project from elsewhere
-may bring links along, so a file counts only where it lies in the project.
-
-The skills that people keep as files: `skills/NAME/SKILL.md` says how to do a kind of task.
-
-The model gets the name, the description and the path of each, and reads the file when a task needs it.  Skills are texts
-like instructions, so they need no approval; a script of theirs runs by a tool call, which hooks and guards judge.
+The user's files come first, so that no project takes their names.  They are texts and not code, so they need no approval.
+Hooks and guards judge a script of a skill, because it runs by a tool call.  A project from elsewhere may bring links
+along, so a file of a project applies only if it is inside of the project.
 """
 
 from __future__ import annotations

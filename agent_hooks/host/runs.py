@@ -1,13 +1,10 @@
-"""The agent's runs, one after another.
+"""The agent's runs, one after another, and the inbox of messages for the agent.
 
-A message that comes while no run is going on begins a run.  A message that comes during a run waits in the inbox, and
-goes into the next request to the model.  After an abort, and when a hook has ended the run, the messages that wait stay
-until another message comes.
+Hooks, clients, and a user who types while the agent works put messages in, from any thread or task.  A message begins a
+run.  During a run, the agent takes messages out between two requests to the model.  After an abort, and when a hook has
+ended the run, the waiting messages stay until another message comes.
 
-The inbox: messages for the agent from hooks, from clients, and from a person who types while the agent works.
-
-Any thread or task may put a message in; the agent takes the messages out between two requests to the model.  The queue is
-bounded for each source, so that a hook that sends in a circle gets an error instead of filling the memory.
+The queue is bounded for each source, so that a hook that sends in a circle gets an error instead of filling the memory.
 """
 
 from __future__ import annotations

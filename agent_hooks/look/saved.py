@@ -1,12 +1,11 @@
-"""The static files of the page, read from the package once; a request names one of them, or gets nothing.
+"""The static files of the page, and the page composed as one file.
 
-Compose the page as one file: its modules as one script, its style sheet, and the data as text.
+One file has the modules as one script, the style sheet, and the data as text.  Its policy has the hashes of script and
+style sheet, so that nothing else in it runs and nothing in it can connect.  Every `<` of the data is escaped, so that no
+text of it can end the element that holds it.
 
-The file has a policy of its own, with the hashes of the script and the style sheet, so that nothing else in it runs and
-nothing in it can connect.  Every `<` of the data is escaped, so that no text of it can end the element that holds it.
-
-The modules become one script by leaving out the import and export words; a test holds that no two of them define one
-name.  All calls are in the file with time, lane, tool, verdict and command; the newest have their cards.
+The modules become one script by leaving out the import and export words.  A test holds that no two of them define one
+name.  All calls are in the file with time, lane, tool, verdict and command.  The newest calls have their cards.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """The slash commands and keys of interactive mode in words, and the commands that users keep as files.
 
-Commands that people keep as texts: `/review src` sends `commands/review.md` of the agent home or of the project.
-
-They are texts that the person sends, so they need no approval; nothing in them is run.  The files of Claude Code count
-too.
+`/review src` sends `commands/review.md` of the agent home or of the project.  The files of Claude Code apply too.  They
+are texts that the user sends, and nothing in them is run, so they need no approval.
 """
 
 from __future__ import annotations

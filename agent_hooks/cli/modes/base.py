@@ -2,9 +2,8 @@
 
 A mode first takes over stdin and stdout, then calls `load` (which runs the code of hooks), `runner` and `host`.
 
-A session that this machine did not write is resumed only after a question.
-
-A repository may bring session files, whose messages the model would take for its own conversation.
+A session file that this machine did not write is resumed only after a question: a repository may bring one, and the model
+would take its messages for its own conversation.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""The prompt line: its history, and its rows.
-
-The history of the prompt line.
-
-The line that is being typed, broken between words.
+"""The prompt line: its history, and the line that is being typed, broken between words.
 
 prompt_toolkit breaks a long line at the last column, in the middle of a word.  `BetweenWords` changes the shown line:
 a word that would be broken is moved to the next row by spaces before it, and a space that would begin a row is left out.
