@@ -56,7 +56,7 @@ _LARGE = (
     "agent_hooks.concurrency.deadlines.trio",
 )
 # The commands of which a user shows at a terminal that no agent runs them.
-_DECISIONS = ("trust", "untrust", "unlock", "disable")
+_DECISIONS = ("trust", "untrust", "unlock", "disable", "enable", "install", "uninstall", "new", "examples")
 NO_TERMINAL = "TESTS_WITHOUT_TERMINAL"
 """A variable with which such a command has no terminal."""
 # Bytes of the length that begins a request.
@@ -209,13 +209,20 @@ def _run_below(client: socket.socket) -> None:
     os.chdir(cwd)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.argv = ["agent-hooks", *args]
-    if args and args[0] in _DECISIONS and NO_TERMINAL not in environment:
+    if ((args and args[0] in _DECISIONS) or "--stop" in args) and NO_TERMINAL not in environment:
         sit_at_a_terminal()
     exec(first, {})
 
 
 def sit_at_a_terminal() -> None:
-    """Give this process a terminal of its own, at which a user types each code that a command shows there."""
+    """Give this process a terminal of its own, at which a user types each code that a command shows there.
+
+    The user had opened it before any session began.
+    """
+    # Imported here, because the client of the server does without.
+    from agent_hooks.cli import proving
+
+    proving._is_younger = lambda session: False
     ours, theirs = pty.openpty()
     os.setsid()
     fcntl.ioctl(theirs, termios.TIOCSCTTY, 0)

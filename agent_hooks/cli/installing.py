@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import cache
 from typing import NamedTuple
 
 from agent_hooks.bridges.base import Bridge
-from agent_hooks.bridges.base.installation import Address
+from agent_hooks.bridges.base.installation import Address, Installed
+from agent_hooks.cli.proving import prove_loosening
 from agent_hooks.cli.screen.wording import short
 from agent_hooks.cli.streams import complain, echo, tell
 from agent_hooks.errors import AgentHooksError, SettingsError, count
@@ -29,7 +31,7 @@ from agent_hooks.installs.places import (
 from agent_hooks.installs.plan import check_links, choose_address, diff_of, finish, installing, make_all, uninstalling
 from agent_hooks.installs.registry import elsewhere, forget, generated_files, missing_directories, remember
 from agent_hooks.server.control import refresh_ports
-from agent_hooks.server.fixed import fixed_here
+from agent_hooks.server.fixed import fixed_here, fixed_in
 from agent_hooks.server.journal import forget_agent, forget_starts
 from agent_hooks.server.stub import write_stub
 from agent_hooks.storage.files import StorageError
@@ -38,17 +40,26 @@ from agent_hooks.storage.files import StorageError
 class Wish(NamedTuple):
     """The wishes of the person for an installation, and the directory to install for.
 
-    `target`: the settings file; `by_http`: whether events are posted, `None` for no change; `listened`: the
-    events that hooks listen to; `shows_diff`: print each change, as a dry run does too.
+    - `target`: the settings file
+    - `prove`: show that a user wants to change or remove entries.  It gets the agent homes that they name
+    - `by_http`: whether events are posted, `None` for no change
+    - `listened`: the events that hooks listen to
+    - `shows_diff`: print each change, as a dry run does too
     """
 
     cwd: str
     target: str | None
+    prove: Callable[[tuple[str, ...]], None]
     listened: Collection[str] = ()
     dry_run: bool = False
     all_events: bool = False
     shows_diff: bool = False
     by_http: bool | None = None
+
+
+def prove_once(command: str, *words: str) -> Callable[[tuple[str, ...]], None]:
+    """Return the function that shows once that a user runs a command.  It raises `AgentHooksError`."""
+    return cache(lambda homes: prove_loosening(command, *words, homes=homes))
 
 
 def default_target(bridge: Bridge, cwd: str) -> str:
@@ -86,6 +97,7 @@ def install(bridge: Bridge, wish: Wish) -> None:
         raise SettingsError(f"{short(path)}: git would commit the port and the token; first run: {unignored}")
     _show(bridge, edits, wish)
     if not wish.dry_run:
+        _prove_change(bridge, edits, wish, generated=name != "project")
         _make(bridge, edits, generated=name != "project")
         refresh_ports(cwd)
     _report(bridge, edits, address, dry_run=wish.dry_run)
@@ -103,6 +115,28 @@ def _finish(bridge: Bridge, wish: Wish) -> None:
     """Finish the changes of a command that was killed; a dry run changes nothing."""
     for path in [] if wish.dry_run else finish(bridge):
         tell(f"{short(path)}: changed, to finish a command that was interrupted")
+
+
+def _prove_change(bridge: Bridge, edits: Iterable[Edit], wish: Wish, *, generated: bool) -> None:
+    """Show that a user wants to change or remove entries, or the variables with which they run.
+
+    A first installation does neither, and an installation that only adds events does neither.  Raises `AgentHooksError`.
+    """
+    before, after = list[Installed](), list[Installed]()
+    for each in edits:
+        if each.format == bridge.settings_format:
+            for found, settings in zip((before, after), each.settings(), strict=True):
+                found += bridge.installed(settings)
+    moves = generated and fixed_in(str(stub_path(bridge))) not in (None, fixed_here())
+    if moves or any(each not in after for each in before):
+        wish.prove(_homes(bridge, before))
+
+
+def _homes(bridge: Bridge, entries: Iterable[Installed]) -> tuple[str, ...]:
+    """Return the agent homes that entries name, which need not be the one of this process."""
+    named = (os.path.split(word) for each in entries for word in each.command)
+    directories = (path for path, name in named if name.startswith(stub_path(bridge).stem + "."))
+    return tuple(sorted({home for path in directories if os.path.isdir(home := os.path.dirname(path))}))
 
 
 def _shared_gates(bridge: Bridge, cwd: str, before: Sequence[Installation]) -> Installation | None:
@@ -206,10 +240,14 @@ def uninstall(bridge: Bridge, wish: Wish) -> bool:
 
     The generated files go with the last entry that names them.  Raises `SettingsError`.
     """
-    _finish(bridge, wish)
     known = targets(bridge, wish.cwd)
     asked = [known[name].path for name in known if wish.target in (None, name)]
-    found = [each for each in installations(bridge, wish.cwd) if wish.target in (None, each.target.name)]
+    found = _found(bridge, wish)
+    entries = [entry for each in found for entry in each.entries]
+    if not wish.dry_run and (entries or generated_files(bridge)):
+        wish.prove(_homes(bridge, entries))
+        _finish(bridge, wish)
+        found = _found(bridge, wish)
     for each in found:
         if each.problem:
             complain(each.problem)
@@ -219,6 +257,10 @@ def uninstall(bridge: Bridge, wish: Wish) -> bool:
         tell(f"{', '.join(map(short, asked))}: nothing of agent_hooks is there")
     _clean_up(bridge, wish, [each.target.path for each in found if not each.problem])
     return not any(each.problem for each in found)
+
+
+def _found(bridge: Bridge, wish: Wish) -> list[Installation]:
+    return [each for each in installations(bridge, wish.cwd) if wish.target in (None, each.target.name)]
 
 
 def _take_out(bridge: Bridge, installation: Installation, wish: Wish) -> None:

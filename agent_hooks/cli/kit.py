@@ -16,6 +16,7 @@ from typing import Literal
 import click
 
 import agent_hooks
+from agent_hooks.cli.proving import prove_user
 from agent_hooks.cli.screen.wording import short
 from agent_hooks.cli.streams import echo, tell
 from agent_hooks.errors import AgentHooksError, os_reason
@@ -53,8 +54,8 @@ def summary(text: str) -> str:
 def add(name: str, text: str, *, user: bool, cwd: str, by: str) -> None:
     """Write a hook to `hooks/NAME.py` of the project or of the person, and approve it if all the rest is approved.
 
-    `by`: the command, for the record of the approval.  Raises `AgentHooksError` where there is such a file, and
-    `click.UsageError` in the home directory.
+    `by`: the command, for the record of the approval.  Raises `AgentHooksError` where there is such a file or no user,
+    and `click.UsageError` in the home directory.
     """
     if user:
         path = _write(agent_home(), name, text)
@@ -63,12 +64,14 @@ def add(name: str, text: str, *, user: bool, cwd: str, by: str) -> None:
     project = _project(os.path.abspath(cwd))
     store = Trust().store()
     before = judge(store, project)
+    approves = store.problem is None and before.state in ("approved", "empty")
+    origin = prove_user(by) if approves else None
     path = _write(os.path.join(project, PROJECT_DIRECTORY), name, text)
     after = read_set(project)
     if before.state == "always":
         tell(f"{short(path)}: written; it counts from now on")
-    elif store.problem is None and _adds_only(before, after, os.path.relpath(path, project), text):
-        store.approve(before.key, after, by=by)
+    elif approves and _adds_only(before, after, os.path.relpath(path, project), text):
+        store.approve(before.key, after, by=by, origin=origin)
         tell(f"{short(path)}: written and approved; it counts from now on")
     else:
         # A warning, because the hook does not count yet.
@@ -102,7 +105,7 @@ def _write(directory: str, name: str, text: str) -> str:
 
 def _adds_only(before: ProjectTrust, after: ProjectSet, name: str, text: str) -> bool:
     """Tell whether a set is an approved or empty one and the new hook, as it was written, and nothing else."""
-    if before.state not in ("approved", "empty") or after.problem is not None or after.left_out:
+    if after.problem is not None or after.left_out:
         return False
     old = {file.name: file.data for file in before.found.files}
     new = {file.name: file.data for file in after.files}

@@ -14,15 +14,15 @@ import shlex
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 
 from agent_hooks.cli.streams import can_show_question
 from agent_hooks.errors import AgentHooksError
+from agent_hooks.settings import agent_home
 from agent_hooks.trust.ancestors import ancestors, is_unattended, refuse_below_an_agent
 from agent_hooks.trust.open_sessions import RECENT, Judged, open_session, process_start
-from agent_hooks.trust.policy import Trust
-from agent_hooks.trust.store import Above, Origin
+from agent_hooks.trust.store import Above, Origin, TrustStore
 
 LIMIT = 60.0
 """Seconds in which the code must be typed."""
@@ -34,28 +34,30 @@ _CHARACTERS, _LENGTH = "abcdefghjkmnpqrstuvwxyz23456789", 4
 _MOST, _LONGEST = 12, 200
 
 
-def prove_user(command: str) -> Origin | None:
+def prove_user(command: str, homes: Collection[str] = ()) -> Origin | None:
     """Return the origin of a command that an agent may have started, `None` after a user has run it.
 
     Raises `AgentHooksError` below an agent, and while a judged session is open or recent unless the code was typed.
-    `command`: `trust` for example.
+    `command`: `trust` for example.  `homes`: further agent homes whose sessions matter.
     """
     refuse_below_an_agent(command)
-    session = open_session()
+    session = open_session(homes=homes)
     if session is not None:
         _ask_for_code(command, session)
-    if not (can_show_question() or _has_terminal()) or is_unattended():
+    apart = session is not None and session.apart
+    if apart or not (can_show_question() or _has_terminal()) or is_unattended():
         return _origin()
     return _origin(terminal=True) if session is not None and _is_younger(session) else None
 
 
-def prove_loosening(command: str, *words: str) -> None:
+def prove_loosening(command: str, *words: str, homes: Collection[str] = ()) -> None:
     """Do the same for a command that has no record of its own, and note it in the trust store if an agent may run it.
 
     Each session tells of it then until a user confirms it.  `words`: the rest of the command.  Raises `TrustError`, too.
     """
-    if (origin := prove_user(command)) is not None:
-        Trust().store().note(shlex.join((*command.split(), *words)), origin)
+    if (origin := prove_user(command, homes)) is not None:
+        for home in dict.fromkeys((agent_home(), *homes)):
+            TrustStore(home).note(shlex.join((*command.split(), *words)), origin)
 
 
 def _origin(*, terminal: bool = False) -> Origin:

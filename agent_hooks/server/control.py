@@ -22,6 +22,8 @@ Status = dict[str, Any]
 
 # Seconds for a server to answer.
 PATIENCE = 3.0
+# Seconds between two looks at a server that ends.
+_PAUSE = 0.02
 # Seconds until the files of an ended server go.
 _LEFT_BEHIND = 86400.0
 
@@ -56,13 +58,21 @@ def refresh_ports(project: str) -> list[int]:
 
 
 def stop(server: Status) -> bool:
-    """Stop a server; return whether that had to be done by force, because the server does not answer."""
-    if "error" not in server:
-        _request(f"{server['path']}.socket", {"do": "stop"})
-    elif server["pid"] is not None:
-        os.kill(server["pid"], signal.SIGKILL)
-        return True
-    return False
+    """Stop a server; return whether that had to be done by force, because the server does not answer.
+
+    A signal does it, because any program can connect.  Only the holder of the lock is signalled: another program may
+    listen in the server's place.
+    """
+    base, by_force = Path(server["path"]), "error" in server
+    pid = _holder(base)
+    if pid is None:
+        return False
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL if by_force else signal.SIGTERM)
+    end = time.monotonic() + PATIENCE
+    while not by_force and _holder(base) == pid and time.monotonic() < end:
+        time.sleep(_PAUSE)
+    return by_force
 
 
 def remove_left_files(own: str) -> None:

@@ -300,8 +300,6 @@ class Server:
                 pass
             case "look":
                 self._ports.refresh()
-            case "stop":
-                self.stop()
             case _:
                 return error_line(f"no such request: {request.do}")
         return to_line(self.status())

@@ -7,8 +7,9 @@ agent's process tree looks like a user's.  Each session has a small file below t
 from __future__ import annotations
 
 import os
+import re
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 
 import msgspec
@@ -25,25 +26,39 @@ _WHERE = os.path.join("trust", "open")
 _INTERVAL = 30.0
 # Files that are older than this are removed when a session begins.
 _OLD = 30 * 86400.0
+# A session whose process is hidden from this one is open for so long after its last sign.
+_HIDDEN = 86400.0
+# The numbers of the namespaces that Linux starts with.
+_INITIAL = (0xEFFFFFFC, 0xEFFFFFFD)
 
 
 class _Sign(Struct):
     """The agent, the id of its process and the time of that process's start. 0 without a known process.
 
     `began`: the session's begin in clock ticks since the system's start, or 0 where the system does not tell.
+    `ended`: the agent has said that the session ended.  A plain command can say that too, so the session is
+    open while its process lives.
+    `spaces`: the PID namespace and the user namespace of the process that wrote this.  0 where the system does not tell.
     """
 
     client: str
     process: int = 0
     started: str = ""
     began: int = 0
+    ended: bool = False
+    spaces: tuple[int, int] = (0, 0)
 
 
 class Judged(Struct, frozen=True):
-    """The judged sessions that are open or recent: the words for one, and the earliest begin of all."""
+    """The judged sessions that are open or recent: the words for one, and the earliest begin of all.
+
+    `apart`: this process is in a namespace that was made below the system's own and that is not the session's.  An agent
+    can make one, and hide its processes and the signs of sessions there.
+    """
 
     words: str
     began: int
+    apart: bool = False
 
     def __str__(self) -> str:
         return self.words
@@ -55,7 +70,7 @@ class OpenSession:
     `path`: its file, empty for the sample call of `agent-hooks doctor`.
     """
 
-    __slots__ = ("_began", "_client", "_next", "_process", "path")
+    __slots__ = ("_client", "_last", "_next", "_process", "path")
 
     def __init__(self, client: str, session: str) -> None:
         self._client = client
@@ -64,7 +79,7 @@ class OpenSession:
         self.path = "" if session.startswith(TRIAL) else os.path.join(agent_home(), _WHERE, f"{client}-{name}")
         self._process: int | None = None
         self._next = 0.0
-        self._began = 0
+        self._last = _Sign(client, spaces=_spaces())
 
     def seen(self, process: int | None) -> None:
         """Note that the session is open. `process`: the id of the agent's process, if it is known."""
@@ -72,22 +87,31 @@ class OpenSession:
         if now >= self._next or process != self._process:
             self._process, self._next = process, now + _INTERVAL
             started = (process_start(process) or "") if process else ""
-            self._began = int(started or self._began or self._earlier())
-            self._write(_Sign(self._client, process or 0, started, self._began))
+            if not process:
+                self._last = self._earlier()
+            else:
+                began = int(started or self._last.began)
+                self._last = _Sign(self._client, process, started, began, spaces=self._last.spaces)
+            self._write(self._last)
 
     def end(self) -> None:
-        """Note that the session has ended just now."""
+        """Note that the session has ended just now.  It stays open until its process has ended."""
         self._next = 0.0
-        self._write(_Sign(self._client, began=self._began))
+        self._write(msgspec.structs.replace(self._last, ended=True))
 
-    def _earlier(self) -> int:
-        """Return the begin of a session without a known process: its last sign has it, or it is this moment."""
+    def _earlier(self) -> _Sign:
+        """Return the sign for an event without a known process.
+
+        An event does not make a living process forgotten.  The begin is in the last sign, or it is this moment.
+        """
         sign, age = _read(self.path)
-        if age < RECENT and sign.began:
-            return sign.began
+        if _is_open(sign, age):
+            return msgspec.structs.replace(sign, ended=False)
+        began = self._last.began or (sign.began if age < RECENT else 0)
         # Other systems lack this clock.
-        clock = getattr(time, "CLOCK_BOOTTIME", None)
-        return 0 if clock is None else int(time.clock_gettime(clock) * os.sysconf("SC_CLK_TCK"))
+        if not began and (clock := getattr(time, "CLOCK_BOOTTIME", None)) is not None:
+            began = int(time.clock_gettime(clock) * os.sysconf("SC_CLK_TCK"))
+        return _Sign(self._client, began=began, spaces=self._last.spaces)
 
     def _write(self, sign: _Sign) -> None:
         if not self.path:
@@ -108,27 +132,37 @@ class OpenSession:
 def open_processes(but: OpenSession | None = None) -> set[int]:
     """Return the processes of open judged sessions, without the session `but`."""
     with suppress(OSError):
-        return {sign.process for sign, _ in _signs(but) if _is_open(sign)}
+        return {sign.process for sign, age in _signs(but) if _is_open(sign, age)}
     return set()
 
 
-def open_session(but: OpenSession | None = None) -> Judged | None:
-    """Return the judged sessions other than `but` that are open or recent, `None` when there is none."""
+def open_session(but: OpenSession | None = None, homes: Collection[str] = ()) -> Judged | None:
+    """Return the judged sessions other than `but` that are open or recent, `None` when there is none.
+
+    `homes`: further agent homes in which to look for sessions.
+    """
     is_open = recent = None
     began = list[int]()
+    own, apart = _spaces(), False
+    if (cover := _cover()) is not None:
+        return Judged(f"{cover} is a mount that may hide sessions, so a session may be open", 0, apart=True)
     try:
-        for sign, age in _signs(but):
-            if _is_open(sign):
+        for sign, age in _signs(but, homes):
+            if _is_open(sign, age):
                 is_open = is_open or f"a session of {sign.client} is open (process {sign.process})"
             elif age < RECENT:
                 recent = f"a session of {sign.client} was open less than {RECENT / 60:g} minutes ago"
             else:
                 continue
             began.append(sign.began)
+            apart = apart or any(
+                0 not in (mine, its) and mine not in (its, initial)
+                for mine, its, initial in zip(own, sign.spaces, _INITIAL, strict=True)
+            )
     except OSError as exc:
         return Judged(f"{exc.filename} cannot be read ({exc.strerror}), so a session may be open", 0)
     words = is_open or recent
-    return None if words is None else Judged(words, min(filter(None, began), default=0))
+    return None if words is None else Judged(words, min(filter(None, began), default=0), apart)
 
 
 def may_run(client: str, session: str) -> bool:
@@ -140,23 +174,56 @@ def may_run(client: str, session: str) -> bool:
     if not os.path.lexists(path):
         return True
     sign, age = _read(path)
-    return _is_open(sign) if sign.process else age < RECENT
+    return not sign.ended and _is_open(sign, age) if sign.process else age < RECENT
 
 
-def _signs(but: OpenSession | None) -> Iterator[tuple[_Sign, float]]:
+def _signs(but: OpenSession | None, homes: Collection[str] = ()) -> Iterator[tuple[_Sign, float]]:
     """Yield each sign but one, and its age in seconds.  Raises `OSError`."""
-    directory = os.path.join(agent_home(), _WHERE)
+    for home in dict.fromkeys((agent_home(), *homes)):
+        directory = os.path.join(home, _WHERE)
+        try:
+            names = sorted(os.listdir(directory))
+        except FileNotFoundError:
+            continue
+        for path in (os.path.join(directory, name) for name in names):
+            if but is None or path != but.path:
+                yield _read(path)
+
+
+def _is_open(sign: _Sign, age: float) -> bool:
+    if not sign.process:
+        return False
+    mine, its = _spaces()[0], sign.spaces[0]
+    # The number of the process means nothing in another namespace.
+    return age < _HIDDEN if 0 not in (mine, its) and mine != its else process_start(sign.process) == sign.started
+
+
+def _spaces() -> tuple[int, int]:
+    """Return the numbers of this process's PID namespace and user namespace, 0 where the system does not tell."""
+    found = []
+    for name in ("pid", "user"):
+        try:
+            found.append(os.stat(f"/proc/self/ns/{name}").st_ino)
+        except OSError:
+            found.append(0)
+    return found[0], found[1]
+
+
+def _cover() -> str | None:
+    """Return the mount over the signs of sessions, if there is one: in a mount namespace, it may hide them."""
+    trust = os.path.join(os.path.realpath(agent_home()), os.path.dirname(_WHERE))
     try:
-        names = sorted(os.listdir(directory))
-    except FileNotFoundError:
-        return
-    for path in (os.path.join(directory, name) for name in names):
-        if but is None or path != but.path:
-            yield _read(path)
+        with open("/proc/self/mountinfo", "rb") as file:
+            # A line has the mount point as its fifth word, in which octal numbers stand for blanks.
+            points = [re.sub(rb"\\([0-7]{3})", _unescaped, line.split()[4]) for line in file]
+    except (OSError, IndexError):
+        return None
+    covering = (os.fsdecode(point) for point in points)
+    return next((point for point in covering if point == trust or point.startswith(trust + os.sep)), None)
 
 
-def _is_open(sign: _Sign) -> bool:
-    return bool(sign.process) and process_start(sign.process) == sign.started
+def _unescaped(found: re.Match[bytes]) -> bytes:
+    return bytes([int(found[1], 8) & 0xFF])
 
 
 def _read(path: str) -> tuple[_Sign, float]:

@@ -6,6 +6,10 @@ ones, and so that a change can be shown as a diff.
 A damaged store must not drop a gate.  `trust/copy.json` is a second copy, which is never trusted: while the store cannot
 be used, it names projects to deny, and a user at a terminal can restore it.  A store that is missing is damaged too where
 a copy or approved bytes exist, or where this process has read it before.
+
+A store that lost entries is damaged as well.  Each change writes the store, then the copy, and then removes the bytes
+that no approval names.  So after a change, the store has all entries of the copy, and names all kept sets.  A change that
+is killed in between leaves its mark in the lock file: the digests of the texts that the store can have then.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ from functools import cached_property
 import msgspec
 from msgspec import Struct, field
 
-from agent_hooks.errors import os_reason
+from agent_hooks.errors import count, os_reason
 from agent_hooks.storage.digests import sha256
 from agent_hooks.storage.files import StorageError, flush, flush_tree, open_regular, write_atomically
 from agent_hooks.storage.locks import wait_for_lock
@@ -38,9 +42,12 @@ MOST_LOOSENINGS = 20
 """The unconfirmed commands that are kept, the last ones."""
 LOCK_TIMEOUT = 10.0
 """Seconds to wait for another process that changes the store."""
+# The same for a process that only reads it, and the seconds between two looks at it.
+_BRIEF, _PAUSE = 5.0, 0.02
 _WHERE = "trust"
 _SETS = "sets"
 _COPY = "copy.json"
+_LOCK = "lock"
 # The last good text of each store that this process has read: a session that runs knows which projects have gates.
 _LAST: dict[str, bytes] = {}
 
@@ -136,6 +143,11 @@ class TrustStore:
         self.loosened: list[Loosening] = []
         # The texts that can name the projects of a damaged store.
         self._text = ""
+        # The lock file, while this object holds the lock.
+        self._lock = -1
+        self._marks: list[str] = []
+        # The content of a store that lost entries.
+        self._left: _Stored | None = None
         self._read()
 
     # ---- the entry of a project
@@ -279,7 +291,7 @@ class TrustStore:
         """Write the bytes of a set, unless they are kept already; the directory gets its name when it is whole."""
         if self.kept_files(found.project, approval) is not None:
             return
-        sets = os.path.join(self.kept, _SETS)
+        sets = self._sets
         os.makedirs(sets, mode=0o700, exist_ok=True)
         draft = f".{os.urandom(8).hex()}"
         os.mkdir(os.path.join(sets, draft), mode=0o700)
@@ -296,15 +308,36 @@ class TrustStore:
     def _sweep(self) -> None:
         """Remove the bytes of sets that no approval names any more, and those of an approval that was interrupted."""
         named = {each.digest for entry in self.entries.values() for each in entry.approved}
-        directory = os.path.join(self.kept, _SETS)
+        directory = self._sets
         with suppress(OSError):
             for name in set(os.listdir(directory)) - named:
-                _remove(os.path.join(directory, name))
+                gone = os.path.join(directory, name)
+                # Bytes that cannot be removed must not look like an approved set.
+                if not name.startswith("."):
+                    os.rename(gone, gone := os.path.join(directory, f".{os.urandom(8).hex()}"))
+                _remove(gone)
 
     # ---- the file
 
     def _read(self) -> None:
-        self.problem, self.newer, self._text = None, False, ""
+        """Read the store, once more while another process changes it, which looks like a loss."""
+        self._read_once()
+        if not self._left or self._lock >= 0:
+            return
+        until = time.monotonic() + _BRIEF
+        with suppress(OSError):
+            lock = os.open(os.path.join(self.kept, _LOCK), os.O_RDWR | os.O_CLOEXEC)
+            try:
+                # A process that changes the store often leaves its lock free for moments only.
+                while self._left and self._lock < 0 and time.monotonic() < until:
+                    self._lock = lock if wait_for_lock(lock, _PAUSE) else -1
+                    self._read_once()
+            finally:
+                self._lock = -1
+                os.close(lock)
+
+    def _read_once(self) -> None:
+        self.problem, self.newer, self._text, self._left = None, False, "", None
         self.entries, self.loosened = {}, []
         for name in ("_at_approval", "_in_worktrees"):
             self.__dict__.pop(name, None)
@@ -315,8 +348,12 @@ class TrustStore:
             with open_regular(self.path, f"the trust store {self.path}") as file:
                 data = file.read()
             stored = _stored(data)
-            self.entries, self.loosened = stored.projects, stored.loosened
-            _LAST[self.path] = data
+            if (lost := self._lost(data, stored)) is None:
+                self.entries, self.loosened = stored.projects, stored.loosened
+                _LAST[self.path] = data
+            else:
+                self._left = stored
+                self.problem = f"the trust store {self.path} lost entries: {lost}"
         except FileNotFoundError:
             if self.path in _LAST or self.keeps_sets or os.path.lexists(self._copy):
                 self.problem = f"the trust store {self.path} is missing"
@@ -331,11 +368,32 @@ class TrustStore:
             self._text = b"\n".join((data, self._copied(), _LAST.get(self.path, b""))).decode("utf-8", "replace")
             self.problem += "; update agent-hooks" if self.newer else f"; rebuild it at a terminal: {REBUILD}"
 
+    def _lost(self, data: bytes, stored: _Stored) -> str | None:
+        """Return what a store has lost since its last change, `None` for a whole one."""
+        found = self._missing(data, stored)
+        # A change that was interrupted left its mark.
+        is_marked = found is not None and self._lock >= 0 and sha256(data).encode() in os.pread(self._lock, 256, 0)
+        return None if is_marked else found
+
+    def _missing(self, data: bytes, stored: _Stored) -> str | None:
+        copied = self._copied()
+        if copied != data and (gone := _entries(self._restorable()) - _entries(stored)):
+            return f"{count(len(gone), 'entry')} of its copy"
+        named = {each.digest for entry in stored.projects.values() for each in entry.approved}
+        with suppress(OSError):
+            if any(name not in named and not name.startswith(".") for name in os.listdir(self._sets)):
+                return "approved files are kept, and no approval names them"
+        return None
+
+    @property
+    def _sets(self) -> str:
+        return os.path.join(self.kept, _SETS)
+
     @property
     def keeps_sets(self) -> bool:
         """Whether the bytes of approved sets are kept, or cannot be looked for."""
         try:
-            return any(not name.startswith(".") for name in os.listdir(os.path.join(self.kept, _SETS)))
+            return any(not name.startswith(".") for name in os.listdir(self._sets))
         except FileNotFoundError:
             return False
         except OSError:
@@ -360,7 +418,7 @@ class TrustStore:
         try:
             return _stored(self._copied())
         except (ValueError, RecursionError):
-            return _Stored(VERSION, {})
+            return self._left or _Stored(VERSION, {})
 
     def rebuild(self, entries: dict[str, Entry]) -> None:
         """Replace a damaged store by one with these entries, and rename the damaged one.  Raises `TrustError`."""
@@ -372,6 +430,7 @@ class TrustStore:
                 os.rename(self.path, f"{self.path}.damaged-{time.time():.0f}")
             self.entries, self.loosened = entries, self._restorable().loosened
             self._write()
+            self._sweep()
             self._read()
 
     @contextmanager
@@ -384,6 +443,9 @@ class TrustStore:
             if not os.path.lexists(self.path):
                 # Kept bytes without a store would count as a damage.
                 self._write()
+            else:
+                with open_regular(self.path, self.path) as file:
+                    self._mark(file.read())
             yield
             self._write()
             self._sweep()
@@ -394,18 +456,29 @@ class TrustStore:
         try:
             os.makedirs(self.home, exist_ok=True)
             os.makedirs(self.kept, mode=0o700, exist_ok=True)
-            lock = os.open(os.path.join(self.kept, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            lock = os.open(os.path.join(self.kept, _LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as exc:
             raise TrustError(f"cannot change the trust store {self.path}: {os_reason(exc)}") from None
         try:
             if not wait_for_lock(lock, LOCK_TIMEOUT):
                 raise TrustError(f"another process holds the lock of the trust store {self.path}; try again")
+            self._lock, self._marks = lock, []
             yield
+            os.ftruncate(lock, 0)
         except (OSError, StorageError) as exc:
             reason = os_reason(exc) if isinstance(exc, OSError) else str(exc)
             raise TrustError(f"cannot change the trust store {self.path}: {reason}") from None
         finally:
+            self._lock = -1
             os.close(lock)
+
+    def _mark(self, text: bytes) -> None:
+        """Note in the lock file a text that the store may have if this change is interrupted."""
+        self._marks.append(sha256(text))
+        marks = "\n".join(self._marks).encode()
+        os.pwrite(self._lock, marks, 0)
+        os.ftruncate(self._lock, len(marks))
+        os.fsync(self._lock)
 
     def _write(self) -> None:
         # Imported here, because a store is rarely changed.
@@ -417,9 +490,9 @@ class TrustStore:
         if self.loosened:
             stored["loosened"] = msgspec.to_builtins(self.loosened)
         text = json.dumps(stored, indent=1).encode() + b"\n"
+        self._mark(text)
         write_atomically(self.path, text, secret=True, durable=True)
-        if projects or os.path.lexists(self._copy):
-            write_atomically(self._copy, text, secret=True, durable=True)
+        write_atomically(self._copy, text, secret=True, durable=True)
 
 
 class _NewerVersionError(ValueError):
@@ -434,6 +507,13 @@ def _stored(data: bytes) -> _Stored:
         stored = _decoded(data)
     _check_version(stored.version)
     return stored
+
+
+def _entries(stored: _Stored) -> set[object]:
+    """Return what a store must not lose: approvals with their origins, any content, and commands to confirm."""
+    approved = {(key, each.digest, each.origin) for key, entry in stored.projects.items() for each in entry.approved}
+    always = {key for key, entry in stored.projects.items() if entry.always}
+    return {*approved, *always, *stored.loosened}
 
 
 def _decoded(data: bytes) -> _Stored:

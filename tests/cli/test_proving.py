@@ -57,10 +57,38 @@ def test_a_session_is_open_while_its_process_lives_and_recent_afterwards(home: P
     assert str(open_session()) == "a session of claude-code was open less than 10 minutes ago"
     age(home, RECENT + 1)
     assert open_session() is None
+
+
+def test_no_event_makes_a_living_process_forgotten(home: Path, session: OpenSession) -> None:
+    """A plain command can say that the session has ended, or name no process."""
+    session.end()
+    age(home, 2 * RECENT)
+    assert "is open" in str(open_session())
+    # A server that has just started knows nothing of the session's process.
+    other = OpenSession("claude-code", "s")
+    other.seen(None)
+    other.end()
+    age(home, 2 * RECENT)
+    assert str(open_session()) == f"a session of claude-code is open (process {os.getpid()})"
+    ended = subprocess.Popen(["true"])
+    session.seen(ended.pid)
+    ended.wait()
     session.end()
     assert "was open" in str(open_session())
-    session.seen(os.getpid())
+
+
+def test_a_session_in_another_namespace_is_open_for_a_day(home: Path, session: OpenSession) -> None:
+    """Its process cannot be seen from here.  Where the system tells no namespace, nothing changes."""
+    [path] = signs(home)
+    sign = json.loads(path.read_text()) | {"started": "1", "spaces": [1, 1]}
+    path.write_text(json.dumps(sign))
+    age(home, 2 * RECENT)
     assert "is open" in str(open_session())
+    age(home, 86400 + 60)
+    assert open_session() is None
+    path.write_text(json.dumps(sign | {"spaces": [0, 0]}))
+    age(home, 2 * RECENT)
+    assert open_session() is None
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"client": 1}'])
@@ -97,7 +125,16 @@ def test_a_run_and_a_judged_event_of_another_agent_are_sessions(command: Command
 
 @pytest.mark.parametrize(
     "args",
-    [("trust", "--yes"), ("trust", "--always", "--yes"), ("untrust",), ("disable", "gate"), ("trust", "--digest")],
+    [
+        ("trust", "--yes"),
+        ("trust", "--always", "--yes"),
+        ("trust", "--digest"),
+        ("untrust",),
+        ("disable", "gate"),
+        ("enable", "gate"),
+        ("new", "other"),
+        ("examples add", "permission_gate"),
+    ],
 )
 def test_without_a_terminal_nothing_is_loosened_while_a_session_is_open_or_recent(
     command: Command, session: OpenSession, args: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
@@ -110,12 +147,52 @@ def test_without_a_terminal_nothing_is_loosened_while_a_session_is_open_or_recen
     if args[-1] == "--digest":
         args = (*args, state(command.project).found.digest)
     for _ in range(2):
-        error = command(*args, code=1).stderr
+        error = command(*args[0].split(), *args[1:], code=1).stderr
         assert f"agent-hooks {args[0]}" in error
         assert "needs a terminal, because a session of claude-code" in error
         session.end()
     store = Path(Trust().store().path)
     assert (store.read_bytes() if store.exists() else None) == before
+    assert [path.name for path in (command.project / ".agent" / "hooks").iterdir()] == ["gate.py"]
+
+
+def test_without_a_terminal_an_installation_is_only_added_to_while_a_session_is_open(
+    command: Command, session: OpenSession, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A script installs for the first time, and again.  Another agent home hides no session."""
+    line = ("claude-code", "--user")
+    settings = home / ".claude" / "settings.json"
+    command("install", *line)
+    assert "is installed already" in command("install", *line).stdout
+    added = json.loads(settings.read_text())
+    del added["hooks"]["PostToolUse"]
+    settings.write_text(json.dumps(added))
+    command("install", *line)
+    text = settings.read_text()
+    assert "PostToolUse" in text
+    for variable in ("XDG_CONFIG_HOME", "AGENT_HOME"):
+        with monkeypatch.context() as patch:
+            patch.setenv(variable, str(home / "elsewhere"))
+            assert "needs a terminal, because a session" in command("install", *line, code=1).stderr
+            assert "needs a terminal, because a session" in command("uninstall", *line, code=1).stderr
+    settings.write_text(text.replace('"timeout": 600', '"timeout": 5'))
+    assert "needs a terminal, because a session" in command("install", *line, code=1).stderr
+    settings.write_text(text)
+    assert "would be" in command("uninstall", *line, "--dry-run").stdout
+    for path in signs(home):
+        path.unlink()
+    command("uninstall", *line)
+    assert [each.command for each in Trust().store().loosened] == ["uninstall claude-code"]
+    assert "nothing of agent_hooks is there" in command("uninstall", *line).stdout
+    assert len(Trust().store().loosened) == 1
+
+
+def test_a_new_hook_without_a_terminal_is_announced(command: Command) -> None:
+    """It is approved at once, as an approval is."""
+    approve(command.project)
+    command("new", "other")
+    assert state(command.project).state == "approved"
+    assert "approved without a terminal on " in str(state(command.project).doubt)
 
 
 def test_an_approval_without_a_terminal_is_announced_until_a_user_confirms_it(command: Command) -> None:

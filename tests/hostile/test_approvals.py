@@ -20,8 +20,9 @@ from pathlib import Path
 import pytest
 
 from agent_hooks.server.journal import Alarm, Journal
-from agent_hooks.trust.open_sessions import OpenSession
+from agent_hooks.trust.open_sessions import RECENT, OpenSession
 from agent_hooks.trust.policy import Trust
+from other_agent import OtherAgent, end_server
 from running import Command, start_at
 from support import PATIENCE
 from trust.approving import approve, judged_session, state, unapproved
@@ -171,14 +172,61 @@ def test_a_program_that_leaves_our_host_still_is_below_it(command: Command) -> N
     assert state(command.project).state == "new"
 
 
-LOOSENING = ["trust --yes", "untrust", "disable gate", "unlock 15m", "doctor --clear-alarm"]
+def namespace(inside: str) -> str:
+    """Return a shell line that runs one in namespaces of its own, which show no process from outside."""
+    if subprocess.run(["unshare", "-rmpf", "--mount-proc", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this system lets this user make no namespaces")
+    return f"env -i HOME=$HOME PATH=$PATH unshare -rmpf --mount-proc sh -c {shlex.quote(inside)}"
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_a_namespace_hides_no_session(command: Command, session: OpenSession, home: Path, hidden: bool) -> None:
+    """Neither the agent's process nor, with `hidden`, the signs of sessions are seen there."""
+    signs = home / ".agent" / "trust" / "open"
+    for path in signs.iterdir():
+        os.utime(path, (time.time() - 2 * RECENT,) * 2)
+    mount = f"mount -t tmpfs none {signs};" * hidden
+    output = attack(command.project, namespace(f"{mount} PROGRAM < /dev/null"), YES)
+    assert "agent-hooks trust --yes needs a terminal, because" in output
+    assert state(command.project).state == "new"
+
+
+@pytest.mark.terminal
+def test_a_code_that_is_typed_in_a_namespace_is_no_proof(command: Command, session: OpenSession) -> None:
+    """An agent can read the terminal that it has made.  The approval is announced until a user confirms it."""
+    look = "tmux -S socket capture-pane -p | sed -n 's/.*Type \\(\\w*\\) and Enter:.*/\\1/p' | tail -1"
+    program = namespace(f"cd {command.project} && {YES}")
+    line = f"tmux -S socket -f /dev/null new -d PROGRAM; {GUESS.format(f'tmux -S socket send-keys $({look}) Enter')}"
+    attack(command.project, line, program)
+    approval = state(command.project).approval
+    assert approval is not None
+    assert approval.origin is not None
+    assert not approval.origin.terminal
+
+
+LOOSENING = {
+    "trust --yes": "trust --yes",
+    "untrust": "untrust",
+    "disable gate": "disable",
+    "enable gate": "enable",
+    "new other": "new",
+    "examples add permission_gate": "examples add",
+    "unlock 15m": "unlock",
+    "doctor --clear-alarm": "doctor --clear-alarm",
+    "uninstall claude-code": "uninstall",
+    "serve --stop": "serve --stop",
+}
 
 
 @pytest.mark.parametrize("line", LOOSENING)
 def test_each_command_that_loosens_something_wants_the_code(command: Command, session: OpenSession, line: str) -> None:
     """A yes at a terminal is not enough."""
-    if line == "untrust":
+    if line.split()[0] in ("untrust", "new", "examples"):
         approve(command.project)
+    if line.startswith("uninstall"):
+        command("install", "claude-code")
+    if line.startswith("serve"):
+        OtherAgent(command)()
     Journal("claude-code", "s").raise_alarm(Alarm("claude-code", "s", str(command.project), "Bash", time.time()))
     ours, theirs = pty.openpty()
     process = start_at(theirs, command.line(*line.split()), command.project)
@@ -192,6 +240,5 @@ def test_each_command_that_loosens_something_wants_the_code(command: Command, se
         os.write(ours, b"y\n" * piece.count("and Enter: "))
     os.close(ours)
     assert process.wait(PATIENCE) == 1
-    assert f"agent-hooks {line.removesuffix(' 15m').removesuffix(' gate')}: the code was not typed" in seen.replace(
-        "\r\n", ""
-    )
+    assert f"agent-hooks {LOOSENING[line]}: the code was not typed" in seen.replace("\r\n", "")
+    end_server(command.project)

@@ -486,11 +486,27 @@ def test_all_servers_are_those_of_this_home(agent: OtherAgent, tmp_path: Path, m
     for option in (["--status"], ["--stop", "--all"]):
         assert "no server runs" in agent.command("serve", *option).stdout
     assert agent()["systemMessage"] == "call 2 of s"
-    stop = [sys.executable, "-m", "agent_hooks", "serve", "--stop", "--all"]
-    done = subprocess.run(
-        stop, env=agent.environment, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE, check=True
-    )
-    assert done.stdout == f"{agent.command.project}: stopped\n"
+    monkeypatch.setenv("AGENT_HOME", str(tmp_path / "elsewhere"))
+    assert agent.command("serve", "--stop", "--all").stdout == f"{agent.command.project}: stopped\n"
+
+
+def test_no_plain_connection_ends_the_server(agent: OtherAgent) -> None:
+    """Any program can connect.  `serve --stop` signals the process, for which a user has to be there."""
+    agent()
+    server = agent.server()
+    assert server is not None
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(PATIENCE)
+        connection.connect(f"{server['path']}.socket")
+        connection.sendall(b'[{"do":"stop"},null]\n')
+        answers = connection.makefile("rb")
+        answers.readline()
+        assert b"no such request: stop" in answers.readline()
+    later = agent.server()
+    assert later is not None
+    assert later["pid"] == server["pid"]
+    assert "stopped" in agent.command("serve", "--stop").stdout
+    assert agent.server() is None
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc tells what a process has loaded")

@@ -14,7 +14,7 @@ import pytest
 
 from agent_hooks.trust.manifest import TrustError, read_set
 from agent_hooks.trust.policy import Trust
-from agent_hooks.trust.store import MOST_APPROVALS, TrustStore
+from agent_hooks.trust.store import MOST_APPROVALS, Origin, TrustStore
 from support import PATIENCE
 from trust.approving import agent_file, approve, judged_names, state
 
@@ -277,7 +277,8 @@ def test_a_lock_that_is_held_is_named_after_a_while(
 
 def test_an_approval_that_is_killed_at_any_moment_trusts_nothing_halfway(stored: Path, project: Path) -> None:
     """Each step is a rename: the project is judged by the old set or by the new one, and its bytes are there."""
-    old = stored.read_bytes()
+    old, copy = stored.read_bytes(), stored.parent / "trust" / "copy.json"
+    [before] = [path.name for path in (stored.parent / "trust" / "sets").iterdir()]
     for number in range(9):
         agent_file(project, f"hooks/{number}.py", "x" * 10_000)
     for call in ("os.mkdir", "os.rename", "os.replace", "os.open", "shutil.rmtree"):
@@ -296,8 +297,105 @@ def killed(*args, **options):
             found = state(project)
             assert (found.state, len(found.files or ())) in (("approved", 10), ("changed", 1)), (call, at)
             stored.write_bytes(old)
+            copy.write_bytes(old)
+            for path in (stored.parent / "trust" / "sets").iterdir():
+                if path.name != before:
+                    shutil.rmtree(path)
             Trust().store().remove("none")
     assert len(list((stored.parent / "trust" / "sets").iterdir())) == 1
+
+
+def test_an_untrust_that_is_killed_at_any_moment_is_no_damage(stored: Path, project: Path, other: Path) -> None:
+    """The project is approved or not.  The other one stays approved."""
+    approve(other)
+    for call, at in [("os.rename", 1), ("os.replace", 1), ("os.replace", 2), ("shutil.rmtree", 1), ("os.ftruncate", 9)]:
+        approve(project)
+        killing = f"""
+import os, shutil, signal, sys
+from agent_hooks.trust.policy import Trust
+real, calls = {call}, [0]
+def killed(*args, **options):
+    calls[0] += 1
+    if calls[0] == {at}:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return real(*args, **options)
+{call} = killed
+store = Trust().store()
+store.remove(store.key(sys.argv[1]))"""
+        subprocess.run([sys.executable, "-c", killing, str(project)], timeout=PATIENCE, check=False)
+        assert Trust().store().problem is None, (call, at)
+        assert state(other).state == "approved"
+        assert state(project).state in ("approved", "new")
+
+
+LOSSES = ["all entries", "one entry", "an older store", "the origin of an approval", "entries and the copy's too"]
+
+
+@pytest.mark.parametrize("kind", LOSSES)
+def test_a_store_that_lost_entries_denies_until_it_is_rebuilt(
+    stored: Path, project: Path, other: Path, kind: str
+) -> None:
+    """It is read as well as any, by a process that runs and by a new one."""
+    store, copy = Trust().store(), stored.parent / "trust" / "copy.json"
+    earlier = stored.read_bytes()
+    found = read_set(os.path.realpath(other))
+    store.approve(store.key(found.project), found, origin=Origin(()))
+    text = json.loads(stored.read_text())
+    match kind:
+        case "one entry":
+            del text["projects"][str(project)]
+        case "an older store":
+            text = json.loads(earlier)
+        case "the origin of an approval":
+            del text["projects"][store.key(found.project)]["approved"][0]["origin"]
+        case _:
+            text["projects"] = {}
+    stored.write_text(json.dumps(text))
+    if kind == LOSSES[-1]:
+        copy.write_text(json.dumps(text))
+    assert state(project).blocks
+    assert judged_elsewhere(project, other) == ["[True]", "[True]"]
+    damaged = Trust().store()
+    assert "lost entries" in str(damaged.problem)
+    assert str(damaged.problem).endswith("rebuild it at a terminal: agent-hooks trust")
+    with pytest.raises(TrustError, match="lost entries"):
+        damaged.remove("x")
+    damaged.rebuild(damaged.restorable())
+    assert Trust().store().problem is None
+    assert state(project).state == ("new" if kind == LOSSES[-1] else "approved")
+
+
+def test_a_store_without_a_copy_is_whole(stored: Path, project: Path, other: Path) -> None:
+    """An earlier version wrote none.  The next change does.  That version may approve more."""
+    copy = stored.parent / "trust" / "copy.json"
+    copy.unlink()
+    assert state(project).state == "approved"
+    approve(other)
+    text = copy.read_bytes()
+    assert text == stored.read_bytes()
+    agent_file(project, text="# later")
+    approve(project)
+    copy.write_bytes(text)
+    assert state(project).state == "approved"
+
+
+def test_a_reader_sees_no_damage_while_another_process_changes_the_store(stored: Path, project: Path) -> None:
+    """It may read the store before a change, and the copy or the kept bytes after it."""
+    changing = """
+import sys
+from agent_hooks.trust.manifest import read_set
+from agent_hooks.trust.policy import Trust
+for number in range(15):
+    store = Trust().store()
+    store.approve(store.key(sys.argv[1]), read_set(sys.argv[1]))
+    Trust().store().remove(store.key(sys.argv[1]))
+"""
+    project_of_it = project.parent / "changed"
+    agent_file(project_of_it, text="# changed")
+    process = subprocess.Popen([sys.executable, "-c", changing, str(project_of_it)], stderr=subprocess.PIPE)
+    while process.poll() is None:
+        assert Trust().store().problem is None
+    ended(process)
 
 
 def test_the_last_twenty_approvals_stay_and_the_bytes_of_others_are_removed(project: Path) -> None:

@@ -9,9 +9,9 @@ import click
 from agent_hooks.cli.completing import hook_names
 from agent_hooks.cli.disabling import enable
 from agent_hooks.cli.options import cwd_option
+from agent_hooks.cli.proving import prove_loosening
 from agent_hooks.cli.screen.wording import short
 from agent_hooks.cli.streams import tell
-from agent_hooks.trust.ancestors import refuse_below_an_agent
 
 
 @click.command("enable")
@@ -19,7 +19,7 @@ from agent_hooks.trust.ancestors import refuse_below_an_agent
 @cwd_option
 def command(hooks: tuple[str, ...], cwd: str) -> None:
     """Let each disabled HOOK, a name or a path, count again, from the next event on."""
-    refuse_below_an_agent("enable")
+    prove_loosening("enable", *hooks)
     for name in hooks:
         path = enable(name, os.path.abspath(cwd))
         tell(f"{short(path)}: enabled; it counts again")

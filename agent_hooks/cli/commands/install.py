@@ -9,7 +9,7 @@ import click
 
 from agent_hooks.bridges import BRIDGES, open_bridge
 from agent_hooks.bridges.driver import listened_to
-from agent_hooks.cli.installing import Wish, failing, install, lacks, warn
+from agent_hooks.cli.installing import Wish, failing, install, lacks, prove_once, warn
 from agent_hooks.cli.lifetime import FAILED, OK
 from agent_hooks.cli.options import ALL, installation_options
 from agent_hooks.cli.screen.marked import one_line
@@ -57,7 +57,8 @@ def command(
     )
     if by_http and not is_local:
         raise click.UsageError("--http goes with --local: its port and token are those of one project and one person")
-    wish = Wish(cwd, target, dry_run=dry_run, all_events=all_events, shows_diff=shows_diff, by_http=by_http)
+    prove = prove_once("install", *chosen)
+    wish = Wish(cwd, target, prove, dry_run=dry_run, all_events=all_events, shows_diff=shows_diff, by_http=by_http)
     if not several and (reason := lacks(open_bridge(chosen[0]), wish)):
         raise click.UsageError(f"{reason}: use --user")
     sources = Trust().sources(cwd)

@@ -7,7 +7,7 @@ import os
 import click
 
 from agent_hooks.bridges import BRIDGES, open_bridge
-from agent_hooks.cli.installing import Wish, failing, uninstall
+from agent_hooks.cli.installing import Wish, failing, prove_once, uninstall
 from agent_hooks.cli.lifetime import FAILED, OK
 from agent_hooks.cli.options import ALL, installation_options
 from agent_hooks.cli.streams import tell
@@ -25,7 +25,7 @@ def command(ctx: click.Context, agents: tuple[str, ...], target: str | None, dry
     with the last of them. Your hooks, approvals, records and sessions stay.
     """
     chosen = list(BRIDGES) if ALL in agents else list(dict.fromkeys(agents))
-    wish = Wish(os.getcwd(), target, dry_run=dry_run, shows_diff=shows_diff)
+    wish = Wish(os.getcwd(), target, prove_once("uninstall", *agents), dry_run=dry_run, shows_diff=shows_diff)
     failed = [name for name in chosen if not _uninstalled(name, wish, several=len(chosen) > 1)]
     if ALL in agents and not dry_run and (kept := own_files()):
         tell(f"your own files stay: {', '.join(kept)}")
