@@ -22,7 +22,7 @@ import pytest
 from agent_hooks.server.journal import Alarm, Journal
 from agent_hooks.trust.open_sessions import RECENT, OpenSession
 from agent_hooks.trust.policy import Trust
-from other_agent import OtherAgent, end_server
+from other_agent import end_server
 from running import Command, start_at
 from support import PATIENCE
 from trust.approving import approve, judged_session, state, unapproved
@@ -214,7 +214,6 @@ LOOSENING = {
     "unlock 15m": "unlock",
     "doctor --clear-alarm": "doctor --clear-alarm",
     "uninstall claude-code": "uninstall",
-    "serve --stop": "serve --stop",
 }
 
 
@@ -225,8 +224,6 @@ def test_each_command_that_loosens_something_wants_the_code(command: Command, se
         approve(command.project)
     if line.startswith("uninstall"):
         command("install", "claude-code")
-    if line.startswith("serve"):
-        OtherAgent(command)()
     Journal("claude-code", "s").raise_alarm(Alarm("claude-code", "s", str(command.project), "Bash", time.time()))
     ours, theirs = pty.openpty()
     process = start_at(theirs, command.line(*line.split()), command.project)

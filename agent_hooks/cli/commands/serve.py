@@ -13,7 +13,6 @@ import click
 from agent_hooks.cli.lifetime import FAILED, OK, leave_soon
 from agent_hooks.cli.opening import Opening
 from agent_hooks.cli.options import cwd_option, json_option
-from agent_hooks.cli.proving import prove_loosening
 from agent_hooks.cli.streams import echo, echo_data, echo_json, tell
 from agent_hooks.errors import AgentHooksError, count, describe
 from agent_hooks.server import client
@@ -51,10 +50,7 @@ def command(
         _show(list(servers()), as_json=as_json)
     elif action == "stop":
         own = place_of(project)
-        found = [each for each in servers() if everywhere or own == each["path"]]
-        if found:
-            prove_loosening("serve --stop", *["--all"] * everywhere)
-        _stop(found, project)
+        _stop([each for each in servers() if everywhere or own == each["path"]], project)
     elif action == "log":
         log = Path(f"{path or place_of(project)}.log")
         echo_data(log.read_text(errors="replace") if log.exists() else f"there is no log: {log}\n")
