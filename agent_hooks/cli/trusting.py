@@ -108,7 +108,7 @@ def confirm_loosened(store: TrustStore) -> bool:
 
 
 def own_waiting() -> Own | None:
-    """Return the user's own files if a change of them waits to be taken up, because a session is open or recent."""
+    """Return the user's own files if they have a change to take up while a session is open or recent."""
     own = own_files(agent_home())
     waits = own.problem is not None or (own.taken is not None and own.changed and open_session() is not None)
     return own if waits else None

@@ -238,7 +238,7 @@ def uninstall_line(bridge: Bridge, target: str) -> str:
 
 
 class Presence(Struct, frozen=True):
-    """The signs of an agent: its program, which lies outside of the project, and the directory of the person's settings.
+    """The signs of an agent: its program, which is outside of the project, and the directory of the person's settings.
 
     `name`: the name of the program; `directory`: the place where the directory would be, `~` for the home.
     """

@@ -100,8 +100,6 @@ class TurnKeeper:
         self._hide = hide
         self._tell = tell
         self._record = record
-        # Why the last checkpoint was not made in time, empty when it was made or failed otherwise.
-        self._late = ""
         # The turns that go on, by session.
         self._notes: dict[str, SessionNote] = {}
 
@@ -187,10 +185,9 @@ class TurnKeeper:
 
             if await self._try(begin(place.cwd, note.work), note, place):
                 note.trees.add(top)
-            elif self._late and destroys(call, top):
-                self._write(note)
-                return await self._ask(call)
         self._write(note)
+        if top not in note.trees and self._late and destroys(call, top):
+            return await self._ask(call)
         return call
 
     async def _ask(self, call: JudgedCall) -> JudgedCall:
@@ -252,6 +249,7 @@ class TurnKeeper:
         self, saving: Coroutine[Any, Any, T], note: SessionNote, place: Surroundings, text: str = _NONE
     ) -> T | None:
         """Await a checkpoint and return it, `None` if it was not made; the person hears once of the reason for that."""
+        # Why this checkpoint was not made in time, empty when it was made or failed otherwise.
         self._late = ""
         try:
             made = await saving

@@ -107,7 +107,7 @@ class Line(
     `prev`: the hash (see `digests`) of the line before, without its newline; of the first line, that of the file's name;
     `n`: the number of the line in its file, from 1; `time`: the time of the machine's clock, which may go back;
     `clock`: nanoseconds of the system's monotonic clock, which orders the lines of several processes until a reboot;
-    `id`: the same for all lines of a call; of other lines it is their own.
+    `id`: all lines of a call share it.  Each other line has its own.
     """
 
     v: int

@@ -161,7 +161,7 @@ def _check_restore(place: Place) -> Iterator[str]:
     yield from _check_repeated(place, _RESTORE)
 
 
-_RESTORE = ("checkpoints", "restore")
+_RESTORE = ("checkpoints", "restore", "--yes")
 
 
 def _prepare_undo(place: Place) -> None:

@@ -90,7 +90,8 @@ async def test_which_calls_are_known_to_destroy_something(repo: Path, monkeypatc
         call = new_call(bash, "1", {"command": command}, runner=HookRunner([], cwd=repo))
         return saving.destroys(call, str(repo))
 
-    assert [found(command) for command in ("git reset --hard", "rm one", "echo 2 > one")] == [True] * 3
+    destroying = ("git reset --hard", "git stash drop", "mkfs.ext4 /dev/sda1", "rm one", "echo 2 > one")
+    assert [found(command) for command in destroying] == [True] * 5
     assert [found(command) for command in ("echo 2 > two", "cat one", "touch /elsewhere/three")] == [False] * 3
     monkeypatch.setattr(CallEffects, "_effects", fail)
     assert found("ls")
@@ -226,6 +227,9 @@ async def test_a_call_that_destroys_something_is_a_question_when_its_checkpoint_
     with pytest.raises(AssertionError, match="could not bring that back"):
         await agent.shell("rm one")
     assert (repo / "one").exists()
+    note = session_note("one")
+    assert note is not None
+    assert note.running == []
     await agent.shell("rm one")
     assert not (repo / "one").exists()
     assert "its checkpoint was not made in time" in agent.ui.questions[0].title

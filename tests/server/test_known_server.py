@@ -196,7 +196,7 @@ async def test_a_server_whose_socket_was_replaced_raises_the_alarm_and_stays(tmp
 
 
 def test_a_listener_that_never_ends_its_answer_is_no_server(tmp_path: Path) -> None:
-    """The server waits about a second for it at most."""
+    """The server gives it about a second."""
     path = tmp_path / "s.socket"
     with impostor(path, lambda line: b"no end"):
         assert not is_server(str(path), b"k" * client.KEY_SIZE)

@@ -114,7 +114,7 @@ def test_a_yes_counts_after_the_end_of_the_call_was_on_screen(
     assert "touch PWNED" in screen
     assert "more lines: PgDn shows them" in screen
     assert "read to the end first: PgDn" in screen
-    # Neither the digit nor the Enter counts before the end was on screen.
+    # The digit and Enter do nothing before the end was on screen.
     tmux.press("2")
     tmux.sees("> 2. Yes")
     tmux.press("Enter")

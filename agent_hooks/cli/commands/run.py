@@ -152,7 +152,7 @@ def command(
 
 
 def print_prompt(prompt: str | None) -> str:
-    """Return the prompt of print mode; raises `click.UsageError` when there is none.
+    """Return the prompt of print mode.  Raises `click.UsageError` without a prompt.
 
     `prompt`: `None` and `-` stand for the text of stdin.  Any other prompt for a model gets that text as an appendix, as
     in `cat FILE | agent-hooks run 'sum this up'`.

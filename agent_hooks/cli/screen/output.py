@@ -231,7 +231,7 @@ class QuietScreen(Screen):
         """Print nothing."""
 
     def tool_ended(self, call: ToolCallContent, judged: JudgedCall, output: ToolOutput, seconds: float) -> None:
-        """Print nothing; the answer says which calls were blocked."""
+        """Print nothing, because the answer names the blocked calls."""
 
     def injected(self, text: str, source: str | None) -> None:
         """Print nothing."""

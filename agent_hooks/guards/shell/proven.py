@@ -1,4 +1,4 @@
-"""Code that is proven to read only: each name in it is one of a short list, and nothing in it writes or runs.
+"""Code that only reads: a short list has each of its names, and nothing in it writes or runs programs.
 
 A proof may fail for harmless code, and then the user is asked.  It never succeeds for code with an unknown name.
 """
