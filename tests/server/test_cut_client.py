@@ -140,7 +140,8 @@ def test_a_payload_that_never_ends_is_refused(agent: OtherAgent, entry: Entry) -
     assert "larger than 32 MiB" in entry("yes | { ", end="; }").stdout
     events = {"": (1.0, ""), "PreToolUse": (1.0, config_of(BRIDGE)["events"]["PreToolUse"][1])}
     agent.write_stub(events=events)
-    assert "the payload has no end" in entry("sleep 20 | { ", end="; }").stdout
+    # The shell itself holds the writing end open.
+    assert "the payload has no end" in entry("mkfifo open; exec 0<>open; ").stdout
 
 
 @pytest.mark.parametrize(
