@@ -10,7 +10,7 @@ demo: .venv/ready  ## show a hook file that stops a real tool call, without an A
 	@$(BIN)/python examples/demo.py
 
 test: .venv/dev  ## run the tests without the slow ones (a part: ARGS=tests/host)
-	$(BIN)/python -m pytest -q -n auto --dist loadgroup $(ARGS)
+	$(BIN)/python -m pytest -q -n auto --dist loadfile $(ARGS)
 
 check: .venv/dev  ## check format, lint, types and prose
 	$(BIN)/ruff format --check .

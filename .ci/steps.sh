@@ -23,7 +23,7 @@ times() { printf '%s' "--junitxml=$reports/$step-$1.xml"; }
 suite() {
 	local name=$1
 	shift
-	"${measured[@]}" -m pytest -q -n auto --dist loadgroup "${limit[@]}" "$(times "$name")" "$@" && return
+	"${measured[@]}" -m pytest -q -n auto --dist loadfile "${limit[@]}" "$(times "$name")" "$@" && return
 	echo "!!!! THESE TESTS FAILED ONCE, and run again"
 	"${measured[@]}" -m pytest -q "${limit[@]}" "$(times "$name-again")" "$@" --last-failed --last-failed-no-failures none --maxfail=5
 }

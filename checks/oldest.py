@@ -51,7 +51,7 @@ def main(arguments: list[str]) -> int:
     files = [CONSTRAINTS, ROOT / "pyproject.toml"]
     oldest = python("oldest", "--constraint", str(CONSTRAINTS), "--editable", *EXTRAS, files=files)
     left_out = [f"--ignore={each}" for each in LEFT_OUT] + [f"--ignore-glob={each}" for each in PATTERNS_LEFT_OUT]
-    return pytest("-n", "auto", "--dist", "loadgroup", *left_out, *arguments, python=oldest)
+    return pytest("-n", "auto", "--dist", "loadfile", *left_out, *arguments, python=oldest)
 
 
 if __name__ == "__main__":

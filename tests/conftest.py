@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-from collections import Counter
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -144,10 +143,6 @@ _PROGRAMS = {
 }
 
 
-# A file with at least this many tests is one group of xdist, which one worker runs.
-_MANY = 30
-
-
 def _room(item: pytest.Item) -> str:
     """Return the folder of a test below `tests`."""
     return item.path.relative_to(Path(__file__).parent).parts[0]
@@ -161,20 +156,12 @@ def _names(item: pytest.Item) -> set[str]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark slow tests, group the tests of a file, and deselect tests whose program is missing."""
-    tests_of_file = Counter(item.path for item in items)
+    """Mark slow tests, and deselect tests whose program is missing."""
     for item in items:
         if not (_LONG | _LONG_AND_MEASURED | _LONG_OF_CORE).isdisjoint(_names(item)):
             item.add_marker(pytest.mark.slow)
         if not _LONG_OF_CORE.isdisjoint(_names(item)):
             item.add_marker(pytest.mark.core)
-        # One worker imports the packages of the models, and one reads all modules of the package. Both take seconds.
-        for group in ("test_models_", "test_architecture."):
-            if item.path.name.startswith(group):
-                item.add_marker(pytest.mark.xdist_group(group))
-        # xdist takes time for each group that it schedules, so a file with many tests is one group.
-        if tests_of_file[item.path] >= _MANY and item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group(str(item.path)))
     for marker, (is_missing, _) in _PROGRAMS.items():
         if is_missing and (left_out := [item for item in items if item.get_closest_marker(marker)]):
             config.hook.pytest_deselected(items=left_out)
