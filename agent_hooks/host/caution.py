@@ -14,7 +14,7 @@ from typing import TypeAlias, get_args
 
 from agent_hooks.effects import CallEffects
 from agent_hooks.guards.base import GuardedCall
-from agent_hooks.host.kept_texts import inside
+from agent_hooks.host.instructions import inside
 from agent_hooks.pipeline.edits import SHOWN_BY_DIFF
 from agent_hooks.pipeline.saving import READERS, may_change
 from agent_hooks.settings_file import CautionLevel

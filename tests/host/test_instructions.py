@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_hooks.host.kept_texts import LONGEST, Instructions
+from agent_hooks.host.instructions import LONGEST, Instructions
 from running import Command
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_hooks.host.kept_texts import LONGEST_DESCRIPTION, MOST, Skills, parted, value
+from agent_hooks.host.instructions import LONGEST_DESCRIPTION, MOST, Skills, parted, value
 from running import Command
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from agent_hooks.cli.screen.completion import COMMAND_NAME
-from agent_hooks.host.kept_texts import directories_of, parted, read_kept, value
+from agent_hooks.host.instructions import directories_of, parted, read_kept, value
 from agent_hooks.host.model import THINKING_LEVELS
 from agent_hooks.settings import COMMANDS_DIRECTORY
 from agent_hooks.storage.files import StorageError

@@ -31,7 +31,7 @@ from agent_hooks.guards.base import Guard
 from agent_hooks.guards.config import GuardException
 from agent_hooks.host import CLIENT
 from agent_hooks.host.caution import Level
-from agent_hooks.host.kept_texts import Instructions, Skills
+from agent_hooks.host.instructions import Instructions, Skills
 from agent_hooks.host.lifecycle import SessionHost
 from agent_hooks.host.model import Model, ThinkingLevel
 from agent_hooks.host.session import Session

@@ -1,4 +1,4 @@
-"""The texts that users keep in files for the model: instructions, skills, and commands.
+"""Instructions, skills and commands: the texts that users keep in files for the model.
 
 - Instructions are `AGENTS.md`, or `CLAUDE.md` where it is missing: the file of the agent home, then the files of the
   project from its top down to the agent's directory.
