@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import site
 import sys
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -148,7 +147,9 @@ def _python_files() -> tuple[tuple[str, ...], bool]:
 
 def _package_directories() -> list[str]:
     found = [path for path in sys.path if path.endswith(("/site-packages", "/dist-packages"))]
-    return [*found, site.getusersitepackages()] if site.ENABLE_USER_SITE else found
+    # A Python that judges one event starts without `site`, and its path has all directories that it uses.
+    site = sys.modules.get("site")
+    return [*found, site.getusersitepackages()] if site is not None and site.ENABLE_USER_SITE else found
 
 
 @cache
