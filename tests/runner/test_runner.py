@@ -752,3 +752,19 @@ async def test_a_blocked_session_action_is_a_cancel() -> None:
         await anyio.wait_all_tasks_blocked()
         await runner.emit(SHUTDOWN)
     assert isinstance(results[0], Cancel)
+
+
+async def test_a_former_version_tells_the_user_nothing_and_judges_at_each_call() -> None:
+    """Its new version tells the same, and its dialogs and its denials remain."""
+
+    async def gate(event: ToolCall, ctx: HookContext) -> Block | None:
+        ctx.ui.notify("news")
+        return None if await ctx.ui.confirm("run?", "it") else Block("no")
+
+    ui = ScriptedUI(True, False)
+    former = hook_on("tool_call", gate)
+    former.former_of = "new.py"
+    runner, errors = runner_of(former, ui=ui)
+    assert await runner.emit(call_of()) is None
+    assert isinstance(await runner.emit(call_of(tool="read")), Block)
+    assert ([each.method for each in ui.asked], errors) == (["confirm"] * 2, [])
