@@ -1,10 +1,9 @@
-"""Stay above the programs that leave the process tree, and collect them when they have ended.  Linux.
+"""Become the parent of programs whose own parent has ended, and collect them when they end.  Linux.
 
-A program whose parent has ended gets another parent. This process asks to be that parent, so a command that a tool's
-program starts in the background can still find out where it comes from.
+A command that a tool's program started in the background can then still find out that an agent started it.
 
-Nobody else waits for an orphan. This process must not take the exit code of a program that another part waits for. The
-system does not tell the two apart, but sessions do:
+Nobody else collects such an orphan. But this process must not collect a program that another part of it waits for. The
+session of a program tells which one it is:
 
 1. Each tool's program begins a session. So an orphan of a tool is never in the session of this process.
 2. A program that this process starts is in the session of this process, or leads one.
