@@ -244,8 +244,9 @@ def uninstall(bridge: Bridge, wish: Wish) -> bool:
     asked = [known[name].path for name in known if wish.target in (None, name)]
     found = _found(bridge, wish)
     entries = [entry for each in found for entry in each.entries]
-    if not wish.dry_run and (entries or generated_files(bridge)):
-        wish.prove(_homes(bridge, entries))
+    if not wish.dry_run:
+        if entries or generated_files(bridge):
+            wish.prove(_homes(bridge, entries))
         _finish(bridge, wish)
         found = _found(bridge, wish)
     for each in found:
