@@ -11,6 +11,7 @@ import re
 import time
 from collections.abc import Collection, Iterator
 from contextlib import suppress
+from functools import cache
 
 import msgspec
 from msgspec import Struct
@@ -198,6 +199,7 @@ def _is_open(sign: _Sign, age: float) -> bool:
     return age < _HIDDEN if 0 not in (mine, its) and mine != its else process_start(sign.process) == sign.started
 
 
+@cache
 def _spaces() -> tuple[int, int]:
     """Return the numbers of this process's PID namespace and user namespace, 0 where the system does not tell."""
     found = []
