@@ -16,7 +16,7 @@ from agent_hooks.server.tasks import Tasks
 
 MOST_LOADED = 256
 """The number of sessions whose hooks are loaded at once."""
-MOST_PARENTS = 4096
+MOST = 4096
 """The number of sessions that are known at once."""
 
 
@@ -50,7 +50,7 @@ class Sessions:
                 self._all.pop((bridge.name, happening.session_id), None)
                 self._end(session)
                 session.sign.end()
-        elif session.is_loaded is not was_loaded or len(self._all) > MOST_PARENTS:
+        elif session.is_loaded is not was_loaded or len(self._all) > MOST:
             self._bound()
         return verdict
 
@@ -60,7 +60,7 @@ class Sessions:
         for session in loaded[: max(len(loaded) - MOST_LOADED, 0)]:
             if not session.is_busy:
                 self._tasks.later(session.put_aside, session.last_event)
-        while len(self._all) > MOST_PARENTS:
+        while len(self._all) > MOST:
             key = next(iter(self._all))
             self._end(self._all.pop(key))
 
