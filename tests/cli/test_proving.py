@@ -16,7 +16,7 @@ from agent_hooks.trust.open_sessions import RECENT, OpenSession, open_session
 from agent_hooks.trust.own import KEPT
 from agent_hooks.trust.policy import TOLD, Trust
 from running import Command
-from trust.approving import agent_file, approve, judged_session, state, unapproved
+from trust.approving import age, agent_file, approve, judged_session, signs, state, unapproved
 
 pytestmark = pytest.mark.usefixtures("no_agent_around", "home")
 
@@ -31,17 +31,6 @@ def command(project: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
 def session() -> OpenSession:
     """Give a session of an agent, which is this process."""
     return judged_session()
-
-
-def signs(home: Path) -> list[Path]:
-    """Return the files of all sessions."""
-    return list((home / ".agent" / "trust" / "open").iterdir())
-
-
-def age(home: Path, seconds: float) -> None:
-    """Let the last signs of all sessions be so old."""
-    for path in signs(home):
-        os.utime(path, (time.time() - seconds,) * 2)
 
 
 # ---- which sessions are open -----------------------------------------------------------------------------------------

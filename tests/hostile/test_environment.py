@@ -15,9 +15,11 @@ from agent_hooks.errors import SettingsError
 from agent_hooks.server import fixed
 from agent_hooks.server.siteless import ISOLATED, isolating
 from agent_hooks.server.stub import write_stub
+from agent_hooks.trust.open_sessions import RECENT
 from hostile.strangers import CALL, DANGEROUS, Stranger, denied
 from other_agent import end_server
 from running import write_shared_command
+from trust.approving import age
 
 GATE = """
 import json, os
@@ -123,6 +125,7 @@ def test_a_shared_entry_keeps_the_variables_of_an_installation(
     assert generated.read_text() == text
     # `install` by the person writes them anew.
     monkeypatch.setitem(armed.environment, "XDG_CONFIG_HOME", str(tmp_path / "other"))
+    age(home, 2 * RECENT)
     armed.entry()
     assert f"'XDG_CONFIG_HOME': '{tmp_path}/other'" in generated.read_text()
 

@@ -18,7 +18,9 @@ from typing import Any
 
 import pytest
 
+from agent_hooks.trust.open_sessions import RECENT
 from support import ROOT
+from trust.approving import age
 
 pytestmark = pytest.mark.slow
 
@@ -187,6 +189,7 @@ def test_an_installed_entry_goes_on_judging_and_is_taken_out(upgraded: Installat
     assert [each for each in findings if each["status"] == "problem" and each["what"] == "claude-code"] == []
     upgraded("install", "claude-code")
     assert upgraded.entry("echo forbidden")["permissionDecision"] == "deny"
+    age(upgraded.home, 2 * RECENT)
     upgraded("uninstall", "claude-code")
     assert not (upgraded.project / ".claude").exists()
     assert list((upgraded.home / ".agent" / "bridges").glob("*.py")) == []

@@ -474,7 +474,7 @@ def test_no_key_for_the_prompt_line_says_yes(terminal: Terminal, command: Comman
     (command.project / "pressed").touch()
     tmux.until(lambda screen: screen.count("Run it?") == 2, "the second question")
     tmux.press("Down", "Enter")
-    tmux.asks("\necho second")
+    tmux.asks("bash echo second")
     assert "Run it? → Yes" not in tmux.screen()
     tmux.press("Enter")
     tmux.until(lambda screen: screen.count("Run it? → No") == 2, "the second answer")

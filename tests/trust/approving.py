@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,17 @@ def judged_session() -> OpenSession:
     found = OpenSession("claude-code", "s")
     found.seen(os.getpid())
     return found
+
+
+def signs(home: Path) -> list[Path]:
+    """Return the files of all sessions."""
+    return list((home / ".agent" / "trust" / "open").iterdir())
+
+
+def age(home: Path, seconds: float) -> None:
+    """Let the last signs of all sessions be so old."""
+    for path in signs(home):
+        os.utime(path, (time.time() - seconds,) * 2)
 
 
 def approve(project: Path, by: str = "trust") -> str:
