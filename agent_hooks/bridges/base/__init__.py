@@ -4,8 +4,8 @@
 `encode` turns the verdict into a `Reply`.  Only the bridge knows the other agent's field names.  The page docs/bridges.md
 shows how to write one.
 
-The values that a bridge takes and returns are modules of this folder: `happenings`, `verdicts`, `words` (the names
-of tools and the fields of a payload) and `installation` (the powers of hooks, and the settings of the agent).
+Modules of this folder hold the values that a bridge takes and returns: `happenings`, `verdicts`, `words` (tool
+names and payload fields) and `installation` (the powers of hooks, and the agent's settings).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The slash commands and keys of interactive mode in words, and the commands that users keep as files.
 
-`/review src` sends `commands/review.md` of the agent home or of the project.  The files of Claude Code apply too.  They
-are texts that the user sends, and nothing in them is run, so they need no approval.
+`/review src` sends the file `commands/review.md` from the agent home or the project.  The files of Claude Code apply
+too.  They are texts that the user sends, and nothing in them is run, so they need no approval.
 """
 
 from __future__ import annotations

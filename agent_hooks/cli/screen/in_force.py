@@ -1,4 +1,4 @@
-"""The tables of hooks and of all else that is in force, and the projects whose hooks and settings wait for approval."""
+"""Tables of the hooks and settings in force, and of the projects whose hooks and settings wait for approval."""
 
 from __future__ import annotations
 
