@@ -34,6 +34,9 @@ PLACE = "--place"
 # The name in the agent home of the key by which clients know their server, and the number of its bytes.
 KEY = "server.key"
 KEY_SIZE = 32
+# What some programs put before and after the JSON of a payload.  Cursor begins with the mark on Windows.
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_PADDING = b"\0 \t\r\n"
 # The beginning of a request whose answer the server signs.
 NONCE = '[{"nonce": "'
 # The variable that tells a process that it judges an event because no server can be started.
@@ -450,7 +453,7 @@ def _payload(limit: int) -> bytes:
             parts.append(data)
     if size > limit:
         raise _FailedError(f"the payload is larger than {limit >> 20} MiB")
-    return b"".join(parts)
+    return b"".join(parts).removeprefix(_BYTE_ORDER_MARK).rstrip(_PADDING)
 
 
 def _end_reading(number: int, frame: object) -> None:

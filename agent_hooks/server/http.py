@@ -8,6 +8,7 @@ import socket
 
 import h11
 
+from agent_hooks.bridges.base.words import bare
 from agent_hooks.server.lines import Connection, LineServer
 from agent_hooks.server.stub import HELLO
 
@@ -88,7 +89,7 @@ class HttpConnection(Connection):
             self._respond(404, _error("events are posted to /agent-hooks/AGENT/EVENT"))
         else:
             head = {**json.loads(HELLO), "do": "tell", "agent": target[2], "event": target[3]}
-            return b"[" + json.dumps(head).encode() + b", " + b"".join(self._body) + b"]\n"
+            return b"[" + json.dumps(head).encode() + b", " + bare(b"".join(self._body)) + b"]\n"
         return None
 
     # ---- responses out

@@ -119,6 +119,6 @@ def test_a_large_payload_is_read(name: str) -> None:
     bridge = bridge_of(name)
     facts = bridge.facts("/project", {})
     payload = {**facts.sample, bridge.fields.input: {"command": "echo " + "x" * 50_000_000}}
-    call = bridge.decode_as(facts.event, parse_payload(json.dumps(payload)))
+    call = bridge.decode_as(facts.event, parse_payload(json.dumps(payload).encode()))
     assert isinstance(call, CallAsked)
     assert len(call.input["command"]) == 50_000_005

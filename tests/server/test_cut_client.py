@@ -144,6 +144,30 @@ def test_a_payload_that_never_ends_is_refused(agent: OtherAgent, entry: Entry) -
     assert "the payload has no end" in entry("mkfifo open; exec 0<>open; ").stdout
 
 
+def test_what_surrounds_the_json_of_a_payload_does_not_matter(agent: OtherAgent) -> None:
+    """An agent on Windows begins with a byte-order mark, and others end with a newline or NUL."""
+    agent.command.add_hook(GATE)
+
+    def answers(text: str) -> tuple[str, str]:
+        """Return the answer of the server, and that of a process for one event."""
+        one = agent.command("bridge", "claude-code", "PreToolUse", stdin=text, code=None)
+        return agent.run("PreToolUse", text).stdout.decode(), one.stdout
+
+    call = {**CALL, "session_id": "s"}
+    for text in (
+        f"\ufeff{json.dumps(call)}",
+        json.dumps(call, indent=2).replace("\n", "\r\n"),
+        f"{json.dumps(call)}\n",
+        f"\ufeff{json.dumps(call)}\r\n\0",
+    ):
+        for answer in answers(text):
+            assert "not this one" in answer, text
+    for text in ("\ufeff", "\0", f"\0{json.dumps(call)}", f"{json.dumps(call)}\ufeff"):
+        for answer in answers(text):
+            assert '"deny"' in answer, text
+            assert "not this one" not in answer, text
+
+
 @pytest.mark.parametrize(
     ("fields", "text"),
     [

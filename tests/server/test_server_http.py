@@ -141,6 +141,14 @@ def test_each_payload_is_answered_once_and_in_order_however_it_arrives(texts: li
     assert answers == b""
 
 
+def test_what_surrounds_the_json_of_a_body_does_not_matter() -> None:
+    """As for the payloads of commands."""
+    with wired() as wire:
+        wire.say(post('\ufeff{"text": "a"}\r\n\0'))
+        assert statuses(wire.heard()) == [200]
+        assert wire.taken == [("tell", "claude-code", "Notification", {"text": "a"})]
+
+
 ODD = st.sampled_from(
     [
         *(b"POST ", b"GET ", b"HEAD ", b"CONNECT ", b"OPTIONS ", PATH.encode(), b" HTTP/1.1\r\n", b" HTTP/1.0\r\n"),

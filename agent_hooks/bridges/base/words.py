@@ -11,13 +11,23 @@ from msgspec import Struct
 
 from agent_hooks.errors import AgentHooksError, describe, shown
 
+# What some programs put before and after the JSON of a payload, as in `server.client`.
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_PADDING = b"\0 \t\r\n"
+
 
 class BridgeError(AgentHooksError):
     """A payload or a settings file of the other agent does not have the form that its protocol defines."""
 
 
-def parse_payload(raw: bytes | str) -> Any:
-    """Return the data of a payload's text.  Raises `BridgeError`."""
+def bare(payload: bytes) -> bytes:
+    """Return a payload without a byte-order mark before its JSON, and without blanks and NUL after it."""
+    return payload.removeprefix(_BYTE_ORDER_MARK).rstrip(_PADDING)
+
+
+def parse_payload(raw: bytes) -> Any:
+    """Return the data of a payload.  Raises `BridgeError`."""
+    raw = bare(raw)
     try:
         return msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
