@@ -244,6 +244,7 @@ class ClaudeCode(ClaudeCodeSettings):
         "stop": "after a tool that failed, the run ends at the next call",
     }
     environment = (_STARTED_IN, _PROCESS, _ATTENDED, _ENTRYPOINT, _CLAUDE, CONFIG, *_OTHERS, *_PLACES)
+    seat: Mapping[str, str] = {_CLAUDE: "1"}
     project_variable = _STARTED_IN
     process_variable = _PROCESS
     tools = (

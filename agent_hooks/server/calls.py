@@ -27,6 +27,7 @@ from agent_hooks.bridges.base.happenings import (
 )
 from agent_hooks.bridges.base.verdicts import Verdict
 from agent_hooks.bridges.driver import Bridging
+from agent_hooks.server.links import Links
 from agent_hooks.server.memory import Memory, key_of, short_id
 from agent_hooks.server.tripwire import Tripwire
 from agent_hooks.values.events import AgentEnd, SessionEvent, SessionReason
@@ -92,6 +93,7 @@ class Calls:
         self._bridge = bridge
         self._memory = Memory(bridge.name)
         self._tripwire = Tripwire(bridge, self._memory, knows)
+        self._links = Links()
         # The text with which hooks kept an agent going the last time, by agent.
         self._texts: dict[str, str] = {}
         # The agents that work on a prompt.
@@ -182,14 +184,30 @@ class Calls:
 
     async def answer(self, happening: Happening, bridging: Bridging) -> Verdict:
         """Return the verdict of the hooks on a complete happening, and remember each judged call."""
+        if isinstance(happening, CallAsked | CallEnded):
+            known = self._links.known(happening)
+            if known is None:
+                known = await self._answer_call(happening, bridging)
+                self._links.answered(happening, known)
+            return known
+        if isinstance(happening, PermissionAsked | PromptGiven) and (block := self._tripwire.block()) is not None:
+            return await bridging.refuse(happening, block)
+        verdict = await bridging.answer(happening)
+        if isinstance(happening, PromptGiven) and verdict.block is not None:
+            self._running.discard(happening.agent_id)
+        if isinstance(happening, EventsReported) and any(isinstance(each, AgentEnd) for each in happening.events):
+            self._stop(happening.agent_id, verdict.go_on)
+        return verdict
+
+    async def _answer_call(self, happening: CallAsked | CallEnded, bridging: Bridging) -> Verdict:
         match happening:
             case CallEnded():
                 warning = self._tripwire.warning(happening, bridging)
                 verdict = await bridging.answer(happening)
                 return verdict if warning is None else replace(verdict, messages=(*verdict.messages, warning))
-            case CallAsked() | PermissionAsked() | PromptGiven() if (block := self._tripwire.block()) is not None:
+            case _ if (block := self._tripwire.block()) is not None:
                 return await bridging.refuse(happening, block)
-            case CallAsked():
+            case _:
                 try:
                     verdict = await bridging.answer(happening)
                 # Hooks that failed have denied the call; the caller hears of the failure.
@@ -198,12 +216,6 @@ class Calls:
                     raise
                 self._judge(happening, verdict, keeps=bridging.has_gates(happening))
                 return verdict
-        verdict = await bridging.answer(happening)
-        if isinstance(happening, PromptGiven) and verdict.block is not None:
-            self._running.discard(happening.agent_id)
-        if isinstance(happening, EventsReported) and any(isinstance(each, AgentEnd) for each in happening.events):
-            self._stop(happening.agent_id, verdict.go_on)
-        return verdict
 
     def _judge(self, call: CallAsked, verdict: Verdict | None, *, keeps: bool) -> None:
         """Remember a judged call; `keeps`: beyond the life of this process."""

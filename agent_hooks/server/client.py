@@ -31,6 +31,8 @@ CHUNK = 1 << 16
 REASON = "@reason@"
 # The word in place of an event with which a plugin asks for the path of the server's socket.
 PLACE = "--place"
+# The word in place of an event with which a mod asks for the port of the server, and for the beginning of a request.
+SEAT = "--seat"
 # The name in the agent home of the key by which clients know their server, and the number of its bytes.
 KEY = "server.key"
 KEY_SIZE = 32
@@ -51,11 +53,14 @@ class _FailedError(Exception):
 def run(config: "ClientConfig") -> None:
     """Answer one event and end the process: `argv[1]` is the event's name, stdin its payload.
 
-    If `argv[1]` is `PLACE`, start the server instead, unless it runs, and print the path of its socket.
+    If `argv[1]` is `PLACE`, start the server instead, unless it runs, and print the path of its socket.  If it is `SEAT`,
+    print the port for a mod.
     """
     event = sys.argv[1] if len(sys.argv) > 1 else ""
     if event == PLACE:
         _write_place(config)
+    if event == SEAT:
+        _write_seat(config)
     limit, refusal = config["events"].get(event) or config["events"][""]
     code = 0
     try:
@@ -155,6 +160,33 @@ def _write_place(config: "ClientConfig") -> None:
     if server is not None:
         _write(1, _bytes(f"{path}.socket\n"))
     posix._exit(1 if server is None else 0)
+
+
+def _write_seat(config: "ClientConfig") -> None:
+    """Print a line with the port for a mod and the beginning of its requests, and end the process.
+
+    The exit code is 1 if no server can be started.  The process that runs this one is the agent.
+    """
+    for name, value in {config["process"]: str(posix.getppid()), **config["seat"]}.items():
+        if name.encode() not in posix.environ:
+            posix.environ[name.encode()] = value.encode()
+    deadline = time.monotonic() + config["start"]
+    try:
+        server = _server(config, deadline)[1]
+        if server is None:
+            posix._exit(1)
+        request = f'{NONCE}{posix.urandom(16).hex()}", {config["hello"][1:-2]}, "do": "seat"}}, null]\n'.encode()
+        server.sendall(request)
+        server.settimeout(max(deadline - time.monotonic(), 0.001))
+        _, _, received = _line(server, b"").partition(b"\n")
+        signed, _, answer = _line(server, received).partition(b" ")
+        if signed != signature(key_in(config["home"]), digest_of(request), answer):
+            posix._exit(1)
+    except (OSError, _FailedError):
+        posix._exit(1)
+    head = _request(config, "@event@", b"").removesuffix(b"]\n")
+    _write(1, b'{"status": ' + answer.rstrip() + b', "head": ' + _quoted(head.decode()).encode() + b"}\n")
+    posix._exit(0)
 
 
 def _request(config: "ClientConfig", event: str, payload: bytes) -> bytes:

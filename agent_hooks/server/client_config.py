@@ -18,6 +18,7 @@ class ClientConfig(TypedDict):
     `removed`: the beginnings of the names of variables that those processes do not get.
     `run`, `serve`: the arguments with which this Python runs `agent-hooks` for one event, and as a server.
     `environment`, `project`: the names of the variables to send, and of the one that holds the project.
+    `process`, `seat`: the name of the variable with the agent's process id, and the variables to send for a mod.
     `events`: the seconds until the client gives up, and the refusal, by event; `""` stands for any other event.
     `limit`: the size of the largest payload, in bytes.
     `patience`, `start`: the seconds in which a server must send its first line, and must start.
@@ -34,6 +35,8 @@ class ClientConfig(TypedDict):
     serve: list[str]
     environment: list[str]
     project: str
+    process: str
+    seat: dict[str, str]
     events: dict[str, tuple[float, str]]
     limit: int
     patience: float

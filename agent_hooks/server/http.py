@@ -56,11 +56,15 @@ class HttpConnection(Connection):
                     break
         except h11.RemoteProtocolError as exc:
             self._closing = True
-            self._respond(exc.error_status_hint, _error(str(exc)))
+            self._respond(exc.error_status_hint, error_body(str(exc)))
         return None
 
     def _begin(self, request: h11.Request) -> None:
         self._request, self._body, self._body_size = request, [], 0
+        self._check(request)
+
+    def _check(self, request: h11.Request) -> None:
+        """Raise `h11.RemoteProtocolError` for a request of another program, before its body has arrived."""
         given = next((value for name, value in request.headers if name == b"authorization"), b"")
         if not hmac.compare_digest(given, self._authorization):
             text = "the token is not the one of this project's settings"
@@ -84,9 +88,9 @@ class HttpConnection(Connection):
         assert request is not None, "a message ends after its request"
         target = request.target.decode("ascii").split("/")
         if request.method != b"POST":
-            self._respond(405, _error("events are posted"))
+            self._respond(405, error_body("events are posted"))
         elif target[:2] != ["", "agent-hooks"] or len(target) != 4:
-            self._respond(404, _error("events are posted to /agent-hooks/AGENT/EVENT"))
+            self._respond(404, error_body("events are posted to /agent-hooks/AGENT/EVENT"))
         else:
             head = {**json.loads(HELLO), "do": "tell", "agent": target[2], "event": target[3]}
             return b"[" + json.dumps(head).encode() + b", " + bare(b"".join(self._body)) + b"]\n"
@@ -117,5 +121,6 @@ class HttpConnection(Connection):
             self._http.start_next_cycle()
 
 
-def _error(text: str) -> bytes:
+def error_body(text: str) -> bytes:
+    """Return the body of a response that refuses a request."""
     return json.dumps({"error": text}).encode() + b"\n"

@@ -36,6 +36,8 @@ from agent_hooks.storage.locks import try_lock
 if TYPE_CHECKING:
     import asyncio
 
+    from agent_hooks.server.seat import Seat
+
 IDLE = 1800.0
 """Seconds without an event and without a living agent after which the server ends."""
 _MAINTENANCE = 15.0
@@ -71,6 +73,8 @@ class Server:
         self._stop_event: asyncio.Event | None = None
         self._lines: LineServer
         self._ports: Ports
+        # The port of a mod; `None` before the first one asks for it.
+        self._seat: Seat | None = None
 
     # ---- from start to end
 
@@ -220,6 +224,8 @@ class Server:
         self._lines.resume_accepting()
         self._ports.refresh()
         self._sessions.end_abandoned(self._idle)
+        if self._seat is not None:
+            self._seat.refresh(is_used=len(self._sessions) > 0)
         free_ended()
         if self._files.is_replaced() and not is_server(f"{self.path}.socket", self._key):
             self._take_back()
@@ -300,9 +306,18 @@ class Server:
                 pass
             case "look":
                 self._ports.refresh()
+            case "seat":
+                self._open_seat()
             case _:
                 return error_line(f"no such request: {request.do}")
         return to_line(self.status())
+
+    def _open_seat(self) -> None:
+        # Imported here, because most servers need no HTTP.
+        from agent_hooks.server.seat import Seat
+
+        self._seat = self._seat or Seat(self._lines, self._key)
+        self._seat.open()
 
     def status(self) -> Mapping[str, Any]:
         """Return the fields that `agent-hooks serve --status` shows."""
@@ -315,5 +330,6 @@ class Server:
             "events": self._events.count,
             "modules": len(sys.modules),
             "ports": self._ports.numbers,
+            "seat": self._seat.number if self._seat else 0,
             "seconds": round(time.time() - self._started),
         }

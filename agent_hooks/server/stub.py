@@ -70,6 +70,8 @@ def config_of(
         "serve": [*isolating(), file],
         "environment": list(bridge.environment),
         "project": bridge.project_variable,
+        "process": bridge.process_variable,
+        "seat": dict(bridge.seat),
         "events": events,
         "limit": LIMIT,
         "patience": patience,

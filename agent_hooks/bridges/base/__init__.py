@@ -53,6 +53,7 @@ class Bridge(ABC):
     `headless`: the arguments with which the agent's program runs without a person, for an agent that waits for ever for
     an answer then; `None` if it answers such a question itself, or `is_attended` knows.
     `returns_continue`: the agent reports the text with which a hook keeps it going as a prompt of the person.
+    `seat`: the variables that a mod in the agent's process sends, because only the hooks have them.
     `unasked`: its tools that run without asking any gate, although it reports their results; no result of theirs is an
     alarm.
     """
@@ -71,6 +72,7 @@ class Bridge(ABC):
     settings_names: Sequence[str] = ()
     reads: Mapping[str, Sequence[str]] = {}
     plugin: str = ""
+    seat: Mapping[str, str] = {}
     is_untried: bool = False
     event_field: str = ""
     stop_limit: int | None = None
