@@ -11,9 +11,11 @@ from typing import Any
 from msgspec.structs import replace
 
 from agent_hooks.bridges.base.installation import LOOPBACK, Address, EventRow, Facts, Hindrance, Installed
+from agent_hooks.bridges.base.words import BridgeError
 from agent_hooks.bridges.command import CommandBridge
 from agent_hooks.bridges.command_settings import MARK, Found
 from agent_hooks.bridges.tables import Layout
+from agent_hooks.errors import shown
 from agent_hooks.values.events import TRIAL
 
 CONFIG = "CLAUDE_CONFIG_DIR"
@@ -22,6 +24,9 @@ _AGENT = "claude-code"
 _POSTED = f"/agent-hooks/{_AGENT}/"
 _LAST_PORT = 65535
 _TRUSTED = "hasTrustDialogAccepted"
+# Where Claude Code finds plugins, which of them it loads, and which of them are first in each chain.
+_MARKETS, _ENABLED, _FIRST = "extraKnownMarketplaces", "enabledPlugins", "prependPlugins"
+_SEAT = "agent-hooks@agent-hooks"
 _MANAGED = (
     "/etc/claude-code/managed-settings.json",
     "/Library/Application Support/ClaudeCode/managed-settings.json",
@@ -91,6 +96,38 @@ class ClaudeCodeSettings(CommandBridge, ABC):
                 remedy = "start `claude` here once, and say yes"
                 hindrances.append(Hindrance(f"{text}; {then}", always=False, remedy=remedy))
         return hindrances
+
+    mod = "claude-code"
+    mod_name = "agent-hooks"
+
+    def seated(self, settings: Mapping[str, Any], directory: str) -> dict[str, Any]:
+        found = self.unseated(settings)
+        source = {"source": {"source": "directory", "path": directory}}
+        for key, members in ((_MARKETS, {self.mod_name: source}), (_ENABLED, {_SEAT: True})):
+            known = found.get(key, {})
+            if not isinstance(known, dict):
+                raise BridgeError(f"{key} must be an object, not {shown(known)}")
+            found[key] = {**known, **members}
+        first = found.get(_FIRST, [])
+        if not isinstance(first, list):
+            raise BridgeError(f"{_FIRST} must be a list, not {shown(first)}")
+        found[_FIRST] = [_SEAT, *first]
+        return found
+
+    def unseated(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        found = dict(settings)
+        for key, name in ((_MARKETS, self.mod_name), (_ENABLED, _SEAT)):
+            known = found.get(key)
+            if isinstance(known, dict) and name in known:
+                found[key] = {each: value for each, value in known.items() if each != name}
+                if not found[key]:
+                    del found[key]
+        first = found.get(_FIRST)
+        if isinstance(first, list) and _SEAT in first:
+            found[_FIRST] = [each for each in first if each != _SEAT]
+            if not found[_FIRST]:
+                del found[_FIRST]
+        return found
 
     def variables(self, settings: Mapping[str, Any]) -> Sequence[str]:
         """Return the names in `env`."""

@@ -30,6 +30,7 @@ from agent_hooks.installs.places import (
 )
 from agent_hooks.installs.plan import check_links, choose_address, diff_of, finish, installing, make_all, uninstalling
 from agent_hooks.installs.registry import elsewhere, forget, generated_files, missing_directories, remember
+from agent_hooks.installs.seat import remove_seat, unseating, write_seat
 from agent_hooks.server.control import refresh_ports
 from agent_hooks.server.fixed import fixed_here, fixed_in
 from agent_hooks.server.journal import forget_agent, forget_starts
@@ -176,6 +177,8 @@ def write_generated(bridge: Bridge) -> None:
         write_plugin(bridge, fixed=fixed_here())
     else:
         write_stub(bridge, fixed_here())
+    if bridge.mod:
+        write_seat(bridge)
 
 
 def _report(bridge: Bridge, edits: Sequence[Edit], address: Address | None, *, dry_run: bool) -> None:
@@ -205,6 +208,8 @@ def _other_outcome(planned: Edit) -> str:
     """Return in words the purpose of an edit beside that of the settings."""
     if planned.format == "toml":
         return "changed, so that the entries are trusted"
+    if set(planned.settings()[1]) - set(planned.settings()[0]):
+        return "changed, so that no other mod overrules the entries"
     return "taken out, because each event would fire twice"
 
 
@@ -280,6 +285,17 @@ def _take_out(bridge: Bridge, installation: Installation, wish: Wish) -> None:
             tell(f"{text} {short(planned.backup)}")
 
 
+def _unseat(bridge: Bridge, wish: Wish) -> None:
+    """Take the mod out of the user's settings, and remove its files."""
+    planned = unseating(bridge, wish.cwd)
+    _show(bridge, [planned], wish)
+    if not wish.dry_run:
+        make_all(bridge, [planned])
+        remove_seat()
+    if planned.changes:
+        tell(f"{short(planned.path)}: the mod {'would be ' * wish.dry_run}taken out")
+
+
 def _clean_up(bridge: Bridge, wish: Wish, done: Sequence[str]) -> None:
     """Remove the generated files, unless entries name them; print the places of these entries then.
 
@@ -291,6 +307,8 @@ def _clean_up(bridge: Bridge, wish: Wish, done: Sequence[str]) -> None:
         tell(f"{path}: is installed too; the generated file stays for it")
     if left or others:
         return
+    if bridge.mod:
+        _unseat(bridge, wish)
     if wish.dry_run:
         gone = generated_files(bridge)
     else:

@@ -26,6 +26,7 @@ from agent_hooks.errors import SettingsError
 from agent_hooks.installs.edits import Edit, edit, undo
 from agent_hooks.installs.generated import stub_path
 from agent_hooks.installs.places import Installation, Target, at_target, entry_command, targets
+from agent_hooks.installs.seat import seated, seating
 from agent_hooks.installs.trusts import distrusting, trusting
 from agent_hooks.redaction import Redactor
 from agent_hooks.settings_file import read_file
@@ -83,14 +84,21 @@ def installing(
     command = entry_command(bridge, name)
     check_links(target, project)
     first = own is None or not own.entries
+
+    def change(settings: Mapping[str, Any]) -> dict[str, Any]:
+        found = bridge.install(settings, command, events, address)
+        return seated(bridge, found) if bridge.mod and name == "user" else found
+
     added = edit(
         target.path,
-        lambda settings: bridge.install(settings, command, events, address),
+        change,
         format=target.format,
         keep=first,
         plain=not bridge.reads_mark,
     )
     edits = [replace(added, secret=address is not None), *trusting(bridge, added)]
+    if bridge.mod and name == "local":
+        edits.append(seating(bridge, project))
     if moved is not None and moved.entries:
         check_links(moved.target, project)
         edits += uninstalling(bridge, moved)

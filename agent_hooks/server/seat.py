@@ -1,7 +1,7 @@
 """The port on which the mod of Claude Code asks: see `plugins/claude-code`.
 
 A mod speaks HTTP over TCP, and each program of this machine can connect to a port, or listen on it while no server runs.
-So both sides show that they know the key in the agent home, and neither sends it:
+So both sides show that they know the key of the mods, and neither sends it:
 
 - A request is a line of the server's protocol that begins with a nonce.  Its header `Authorization` holds a signature of
   its digest.  A request whose nonce was used before is refused.
@@ -84,7 +84,7 @@ class Seat:
 class SeatConnection(HttpConnection):
     """A mod that posts signed lines, one after the other.
 
-    `key`: the key of the agent home; `port`: the port's number; `is_new`: whether a nonce was not used before.
+    `key`: the key of the mods; `port`: the port's number; `is_new`: whether a nonce was not used before.
     """
 
     def __init__(
@@ -95,6 +95,7 @@ class SeatConnection(HttpConnection):
         self._host = f"{LOOPBACK}:{port}".encode()
         self._is_new = is_new
         self._signature = b""
+        self._digest = b""
 
     def _check(self, request: h11.Request) -> None:
         headers = dict(request.headers)
@@ -106,10 +107,11 @@ class SeatConnection(HttpConnection):
 
     def _line(self) -> bytes | None:
         line = b"".join(self._body)
-        expected = signature(self._key, REQUEST, digest_of(line))
+        self._digest = digest_of(line)
+        expected = signature(self._key, REQUEST, self._digest)
         is_one = line.endswith(b"]\n") and line.count(b"\n") == 1 and line.startswith(NONCE.encode())
         if not hmac.compare_digest(expected, self._signature) or not is_one:
-            raise h11.RemoteProtocolError("the signature is not that of the agent home", error_status_hint=401)
+            raise h11.RemoteProtocolError("the signature is not made with the key of the mods", error_status_hint=401)
         self.trusted = True
         if not self._is_new(line[_NONCE]):
             raise h11.RemoteProtocolError("the request was sent before", error_status_hint=409)
@@ -117,4 +119,6 @@ class SeatConnection(HttpConnection):
 
     def _send(self, data: bytes) -> None:
         if data:
-            self._respond(200, data)
+            # The server has signed with its own key, which a mod does not have.
+            answer = data.partition(b" ")[2]
+            self._respond(200, signature(self._key, self._digest, answer) + b" " + answer)

@@ -17,13 +17,14 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from agent_hooks import __version__
+from agent_hooks.bridges import usable_bridges
 from agent_hooks.concurrency.deadlines import in_asyncio_task
 from agent_hooks.concurrency.numbers import high, high_numbers
 from agent_hooks.concurrency.stepping import first_step, rest_of
 from agent_hooks.errors import AgentHooksError, describe, log
 from agent_hooks.server.client import NONCE, digest_of, signature
 from agent_hooks.server.events import Events, error_line, read_request, to_line
-from agent_hooks.server.files import ServerFiles, is_server, reopen_if_removed, server_key, shorten
+from agent_hooks.server.files import ServerFiles, is_server, mod_key, reopen_if_removed, server_key, shorten
 from agent_hooks.server.garbage import free_ended
 from agent_hooks.server.lines import Connection, LineServer
 from agent_hooks.server.ports import Ports
@@ -314,10 +315,15 @@ class Server:
 
     def _open_seat(self) -> None:
         # Imported here, because most servers need no HTTP.
+        from agent_hooks.installs.places import installations
         from agent_hooks.server.seat import Seat
 
-        self._seat = self._seat or Seat(self._lines, self._key)
-        self._seat.open()
+        # A mod is loaded in all projects.  Where nothing is installed, it judges nothing.
+        if any(
+            each.entries for bridge in usable_bridges() if bridge.mod for each in installations(bridge, self.project)
+        ):
+            self._seat = self._seat or Seat(self._lines, mod_key())
+            self._seat.open()
 
     def status(self) -> Mapping[str, Any]:
         """Return the fields that `agent-hooks serve --status` shows."""

@@ -53,6 +53,8 @@ class Bridge(ABC):
     `headless`: the arguments with which the agent's program runs without a person, for an agent that waits for ever for
     an answer then; `None` if it answers such a question itself, or `is_attended` knows.
     `returns_continue`: the agent reports the text with which a hook keeps it going as a prompt of the person.
+    `mod`: the folder of `plugins` with the mod that asks before all others, for an agent whose mods can overrule hooks.
+    `mod_name`: the name of that mod for the agent.
     `seat`: the variables that a mod in the agent's process sends, because only the hooks have them.
     `unasked`: its tools that run without asking any gate, although it reports their results; no result of theirs is an
     alarm.
@@ -72,6 +74,8 @@ class Bridge(ABC):
     settings_names: Sequence[str] = ()
     reads: Mapping[str, Sequence[str]] = {}
     plugin: str = ""
+    mod: str = ""
+    mod_name: str = ""
     seat: Mapping[str, str] = {}
     is_untried: bool = False
     event_field: str = ""
@@ -141,6 +145,14 @@ class Bridge(ABC):
     def row(self, event_name: str | None) -> EventRow:
         """Return the row of an event.  An unknown event has a row of defaults."""
         return next((row for row in self.describe() if row.name == event_name), EventRow(event_name or ""))
+
+    def seated(self, settings: Mapping[str, Any], directory: str) -> dict[str, Any]:
+        """Return the user's settings in which the agent loads the mod in a directory before all others."""
+        return dict(settings)
+
+    def unseated(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the user's settings without that mod."""
+        return dict(settings)
 
     @abstractmethod
     def settings_files(self, environment: Mapping[str, str]) -> Mapping[str, str]:

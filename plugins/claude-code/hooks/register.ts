@@ -84,12 +84,13 @@ async function posted($: any, to: Place, line: string): Promise<Answer> {
   return reply[1]
 }
 
-// Return the server's answer to an event.  A server that has ended since is started once more.
+// Return the server's answer to an event, an empty one where agent_hooks is not installed for the project.  A server that has ended since is started once more.
 async function answered($: any, event: string, fields: Record<string, unknown>): Promise<Answer> {
   if (session === null) throw new Error('the session has not begun')
   const payload = JSON.stringify({ ...session, hook_event_name: event, ...fields })
   for (const isLast of [false, true]) {
     const to = (place ??= await found($))
+    if (to.port === 0) return {}
     const head = to.head.replace(/^\[\{"nonce": "[0-9a-f]*"/, `[{"nonce": "${nonce()}"`).replace('@event@', event)
     try {
       return await posted($, to, `${head}${payload}]`)
