@@ -30,10 +30,11 @@ from agent_hooks.installs.places import (
 )
 from agent_hooks.installs.plan import check_links, choose_address, diff_of, finish, installing, make_all, uninstalling
 from agent_hooks.installs.registry import elsewhere, forget, generated_files, missing_directories, remember
-from agent_hooks.installs.seat import remove_seat, unseating, write_seat
+from agent_hooks.installs.seat import unseating
 from agent_hooks.server.control import refresh_ports
 from agent_hooks.server.fixed import fixed_here, fixed_in
 from agent_hooks.server.journal import forget_agent, forget_starts
+from agent_hooks.server.mod_files import remove_mods, write_mod
 from agent_hooks.server.stub import write_stub
 from agent_hooks.storage.files import StorageError
 
@@ -178,7 +179,7 @@ def write_generated(bridge: Bridge) -> None:
     else:
         write_stub(bridge, fixed_here())
     if bridge.mod:
-        write_seat(bridge)
+        write_mod(bridge)
 
 
 def _report(bridge: Bridge, edits: Sequence[Edit], address: Address | None, *, dry_run: bool) -> None:
@@ -291,7 +292,7 @@ def _unseat(bridge: Bridge, wish: Wish) -> None:
     _show(bridge, [planned], wish)
     if not wish.dry_run:
         make_all(bridge, [planned])
-        remove_seat()
+        remove_mods()
     if planned.changes:
         tell(f"{short(planned.path)}: the mod {'would be ' * wish.dry_run}taken out")
 
