@@ -65,14 +65,6 @@ def server_key() -> bytes:
     return key_in(home)
 
 
-def mod_key() -> bytes:
-    """Return the key of the mods, which is made from the server's key and does not tell it.
-
-    Raises `OSError` and `StorageError`.
-    """
-    return bytes.fromhex(signature(server_key(), b"the key of mods", b"").decode())
-
-
 def is_server(path: str, key: bytes) -> bool:
     """Return whether a server with this key answers at a socket, within a second."""
     request = f'{NONCE}{os.urandom(16).hex()}", "do": "status"}}, null]\n'.encode()

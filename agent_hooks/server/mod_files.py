@@ -1,7 +1,7 @@
 """The files of a mod in the agent home.
 
-A mod is the folder `plugins/NAME` of this package, with a file that has the command for the server and a key.  The key is
-made from the key of the agent home, and no agent reads it.
+A mod is the folder `plugins/NAME` of this package, with a file that has the command for the server and the key of the
+mods.  No agent reads the key.
 """
 
 from __future__ import annotations
@@ -10,17 +10,28 @@ import json
 import os
 import shutil
 import sys
+from contextlib import suppress
 
 import agent_hooks
 from agent_hooks.bridges.base import Bridge
 from agent_hooks.errors import SettingsError, os_reason
 from agent_hooks.installs.generated import stub_path
 from agent_hooks.installs.seat import directory
-from agent_hooks.server.files import mod_key
-from agent_hooks.storage.files import write_atomically
+from agent_hooks.storage.files import StorageError, create_atomically, read_regular, write_atomically
 
 _MARKETPLACE = os.path.join(".claude-plugin", "marketplace.json")
 _PLACE = os.path.join("hooks", "place.ts")
+_KEY = "key"
+_KEY_SIZE = 32
+
+
+def mod_key() -> bytes:
+    """Return the key of the mods.  Raises `OSError` and `StorageError` if there is none."""
+    path = os.path.join(directory(), _KEY)
+    key = read_regular(path, path, _KEY_SIZE)
+    if len(key) != _KEY_SIZE:
+        raise StorageError(f"{path} holds no key: run agent-hooks install again")
+    return key
 
 
 def write_mod(bridge: Bridge) -> None:
@@ -33,6 +44,9 @@ def write_mod(bridge: Bridge) -> None:
     except (OSError, shutil.Error) as exc:
         reason = os_reason(exc) if isinstance(exc, OSError) else str(exc)
         raise SettingsError(f"{top}: cannot be written: {reason}") from None
+    # The mods of open sessions, and the server, have an earlier key.
+    with suppress(FileExistsError):
+        create_atomically(os.path.join(directory(), _KEY), os.urandom(_KEY_SIZE), secret=True, durable=True)
     command = [sys.executable, "-I", "-S", str(stub_path(bridge))]
     place = (
         "// Written by `agent-hooks install`.\n"

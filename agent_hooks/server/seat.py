@@ -39,11 +39,14 @@ _NONCE = slice(len(NONCE), len(NONCE) + 32)
 
 
 class Seat:
-    """The port of a server: `open()` returns its number, and `refresh(is_used)` closes it after the last session."""
+    """The port of a server: `open()` returns its number, and `refresh(is_used)` closes it after the last session.
+
+    `key`: the key of the mods.
+    """
 
     def __init__(self, server: LineServer, key: bytes) -> None:
+        self.key = key
         self._server = server
-        self._key = key
         self._listener: socket.socket | None = None
         self._asked = 0.0
         self._nonces: dict[bytes, None] = {}
@@ -60,13 +63,18 @@ class Seat:
             self._listener = socket.create_server((LOOPBACK, 0), backlog=_MOST)
             # The accepted connections inherit this option.
             self._listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            connect = partial(SeatConnection, key=self._key, port=self.number, is_new=self._is_new)
+            connect = partial(SeatConnection, key=self.key, port=self.number, is_new=self._is_new)
             self._server.listen(self._listener, connect, most=_MOST)
         return self.number
 
     def refresh(self, *, is_used: bool) -> None:
         """Close the port if no session is open and none was about to begin."""
-        if self._listener is not None and not is_used and monotonic() - self._asked > _PATIENCE:
+        if not is_used and monotonic() - self._asked > _PATIENCE:
+            self.close()
+
+    def close(self) -> None:
+        """Close the port, if it is open."""
+        if self._listener is not None:
             self._server.close_listener(self._listener)
             self._listener = None
             self._nonces.clear()

@@ -24,7 +24,7 @@ from agent_hooks.concurrency.stepping import first_step, rest_of
 from agent_hooks.errors import AgentHooksError, describe, log
 from agent_hooks.server.client import NONCE, digest_of, signature
 from agent_hooks.server.events import Events, error_line, read_request, to_line
-from agent_hooks.server.files import ServerFiles, is_server, mod_key, reopen_if_removed, server_key, shorten
+from agent_hooks.server.files import ServerFiles, is_server, reopen_if_removed, server_key, shorten
 from agent_hooks.server.garbage import free_ended
 from agent_hooks.server.lines import Connection, LineServer
 from agent_hooks.server.ports import Ports
@@ -32,6 +32,7 @@ from agent_hooks.server.session import FindHooks
 from agent_hooks.server.sessions import Sessions
 from agent_hooks.server.stub import HELLO, LIMIT, PROTOCOL
 from agent_hooks.server.tasks import Tasks, failure_text
+from agent_hooks.storage.files import StorageError
 from agent_hooks.storage.locks import try_lock
 
 if TYPE_CHECKING:
@@ -308,7 +309,10 @@ class Server:
             case "look":
                 self._ports.refresh()
             case "seat":
-                self._open_seat()
+                try:
+                    self._open_seat()
+                except (OSError, StorageError) as exc:
+                    return error_line(f"no port for a mod: {describe(exc)}")
             case _:
                 return error_line(f"no such request: {request.do}")
         return to_line(self.status())
@@ -316,13 +320,18 @@ class Server:
     def _open_seat(self) -> None:
         # Imported here, because most servers need no HTTP.
         from agent_hooks.installs.places import installations
+        from agent_hooks.server.mod_files import mod_key
         from agent_hooks.server.seat import Seat
 
+        key = mod_key()
+        if self._seat is not None and self._seat.key != key:
+            self._seat.close()
+            self._seat = None
         # A mod is loaded in all projects.  Where nothing is installed, it judges nothing.
         if any(
             each.entries for bridge in usable_bridges() if bridge.mod for each in installations(bridge, self.project)
         ):
-            self._seat = self._seat or Seat(self._lines, mod_key())
+            self._seat = self._seat or Seat(self._lines, key)
             self._seat.open()
 
     def status(self) -> Mapping[str, Any]:

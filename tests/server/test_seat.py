@@ -15,7 +15,8 @@ import pytest
 
 from agent_hooks.bridges import open_bridge
 from agent_hooks.server.client import NONCE, digest_of, signature
-from agent_hooks.server.files import mod_key, server_key
+from agent_hooks.server.files import server_key
+from agent_hooks.server.mod_files import mod_key, write_mod
 from agent_hooks.server.seat import REQUEST, SCHEME, Seat
 from agent_hooks.server.server import Server
 from server.test_server_protocol import CALL, request, serving
@@ -52,6 +53,7 @@ async def seated(path: Path, *hooks: Any) -> AsyncIterator[tuple[Server, Post]]:
     settings.parent.mkdir()
     settings.write_text(json.dumps(CLAUDE.install({}, ["run"], ["PreToolUse"])))
 
+    write_mod(CLAUDE)
     async with serving(path, *hooks) as server:
         port = json.loads(await server.handle(b'[{"do": "seat"}, null]'))["seat"]
 
@@ -114,6 +116,7 @@ class TestSeat:
 
     async def test_the_port_is_closed_without_an_installation(self, tmp_path: Path) -> None:
         """A mod is loaded in all projects, and judges where agent_hooks is installed."""
+        write_mod(CLAUDE)
         async with serving(tmp_path) as server:
             assert json.loads(await server.handle(b'[{"do": "seat"}, null]'))["seat"] == 0
 

@@ -63,6 +63,7 @@ async function found($: any): Promise<Place> {
   const done = await $.process.run([...COMMAND, '--seat'], { cwd: session!.cwd })
   if (done.exitCode !== 0) throw new Error('no server can be started')
   const { status, head } = JSON.parse(done.stdout)
+  if (status.error !== undefined) throw new Error(String(status.error))
   return { port: status.seat, head }
 }
 
