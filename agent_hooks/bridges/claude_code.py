@@ -207,6 +207,14 @@ _ROWS = (
         },
         timeout=600,
     ),
+    # A command in the text of a skill.  Claude Code 2.1.332 takes a question and a rewrite there for a denial.
+    Row(
+        "PreSkillShellCommand",
+        "call",
+        {"block": DENY_CALL, "stop": STOP, **MESSAGE},
+        timeout=600,
+        lacks=("ask", "rewrite"),
+    ),
     Row("PostToolUse", "result", {"output": nested(updatedToolOutput=VALUE), "stop": STOP, **CONTEXT}),
     Row("PostToolUseFailure", "failure", CONTEXT),
     Row("UserPromptSubmit", "prompt", {"block": BLOCK, **CONTEXT}, timeout=600),
@@ -242,6 +250,7 @@ class ClaudeCode(ClaudeCodeSettings):
     stop_limit = 8
     gaps: Mapping[Power, str] = {
         "stop": "after a tool that failed, the run ends at the next call",
+        "context_before": "before a command in the text of a skill, the model gets none",
     }
     environment = (_STARTED_IN, _PROCESS, _ATTENDED, _ENTRYPOINT, _CLAUDE, CONFIG, *_OTHERS, *_PLACES)
     seat: Mapping[str, str] = {_CLAUDE: "1"}

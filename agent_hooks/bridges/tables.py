@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
-from agent_hooks.bridges.base.installation import EventRow
+from agent_hooks.bridges.base.installation import EventRow, Power
 from agent_hooks.values.content import ContentBlock, ImageContent, TextContent, ToolOutput
 
 # An agent of the family has one of a few shapes: a text, content blocks, the output and the errors of a shell, a text
@@ -204,7 +204,7 @@ class Row(Struct, frozen=True):
 
     `says`: a template for each word of a verdict that the agent takes there.
     `timeout`: seconds; without it, an entry of a tool call, a result or a prompt gets the longest, any other none.
-    `decides_nothing`, `always`, `feeds`: as in `EventRow`; without `always` and `feeds`, as the kind has them.
+    `decides_nothing`, `always`, `feeds`, `lacks`: as in `EventRow`; without `always` and `feeds`, as the kind has them.
     """
 
     name: str
@@ -214,6 +214,7 @@ class Row(Struct, frozen=True):
     decides_nothing: bool = False
     always: bool | None = None
     feeds: tuple[str, ...] | None = None
+    lacks: tuple[Power, ...] = ()
 
     def event(self, longest: int, usual: int) -> EventRow:
         """Return the row for the other rooms.
@@ -233,6 +234,7 @@ class Row(Struct, frozen=True):
             always=kind.always if self.always is None else self.always,
             timeout=None if given is None else min(given, longest),
             feeds=kind.feeds if self.feeds is None else self.feeds,
+            lacks=self.lacks,
         )
 
 

@@ -124,7 +124,7 @@ def _check_gate(bridge: Bridge, event: CallAsked) -> None:
     block, ask = (bridge.encode(event, verdict) for verdict in (Verdict(block=_WHY), Verdict(ask=_WHY)))
     allow = bridge.encode(event, Verdict(allow=True))
     _must(block not in (allow, bridge.encode(event, NOTHING)), f"{name}: a block looks like no opinion")
-    _must((ask == block) == ("ask" in bridge.limits), f"{name}: the reply to a question and limits['ask'] disagree")
+    _must((ask == block) == _lacks(bridge, name, "ask"), f"{name}: the reply to a question and limits['ask'] disagree")
     _must(ask not in (allow, bridge.encode(event, NOTHING)), f"{name}: a question looks like no opinion")
     everything = Verdict(block=_WHY, ask="?", allow=True, input=rewritten)
     _must(bridge.encode(event, everything) == block, f"{name}: a block is not alone")
@@ -160,7 +160,7 @@ def _check_rewrite(bridge: Bridge, event: CallAsked) -> None:
     theirs = to_theirs(bridge.tools, event.native_name, rewritten)
     for verdict in (Verdict(input=rewritten), Verdict(ask=_WHY, input=rewritten)):
         decoded = _decoded(bridge.encode(event, verdict), name)
-        if "rewrite" in bridge.limits or (verdict.ask is not None and "ask" in bridge.limits):
+        if _lacks(bridge, name, "rewrite") or (verdict.ask is not None and _lacks(bridge, name, "ask")):
             denied = any("was here" in text or _WHY in text for text in _texts(decoded))
             _must(
                 denied and theirs not in _objects(decoded),
@@ -182,6 +182,11 @@ def _check_rewrite(bridge: Bridge, event: CallAsked) -> None:
             to_theirs(bridge.tools, event.native_name, fewer) not in shorter,
             f"{name}: {key} comes back after a rewrite",
         )
+
+
+def _lacks(bridge: Bridge, event_name: str, power: Power) -> bool:
+    """Return whether hooks lack a power at an event, or at all events of the agent."""
+    return power in bridge.limits or power in bridge.row(event_name).lacks
 
 
 def _has_input(decoded: Any, theirs: Mapping[str, Any]) -> bool:

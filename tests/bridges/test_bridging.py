@@ -442,7 +442,7 @@ def test_an_event_is_needed_where_somebody_listens_to_what_it_becomes(listens: s
     """The gates are needed always."""
     rows = CLAUDE.describe()
     always = {row.name for row in rows if row.gate or row.always}
-    assert always == {"PreToolUse", "UserPromptSubmit", "SessionStart", "SessionEnd", "Stop"}
+    assert always == {"PreToolUse", "PreSkillShellCommand", "UserPromptSubmit", "SessionStart", "SessionEnd", "Stop"}
 
     def register(api: HookAPI) -> None:
         if "." in listens or listens == "event":

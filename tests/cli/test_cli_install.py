@@ -37,7 +37,7 @@ from support import examples
 
 CLAUDE = open_bridge("claude-code")
 EVENTS = [row.name for row in CLAUDE.describe()]
-ALWAYS = ["PreToolUse", "UserPromptSubmit", "SessionStart", "SessionEnd", "Stop"]
+ALWAYS = ["PreToolUse", "PreSkillShellCommand", "UserPromptSubmit", "SessionStart", "SessionEnd", "Stop"]
 REDACTED = ["PostToolUse", "PostToolUseFailure"]  # by default
 RUN = ["/py", "-m", "agent_hooks", "bridge", "claude-code"]
 ROOT = Path(__file__).parent.parent.parent
@@ -115,8 +115,15 @@ def test_the_last_lines_say_what_was_done(command: Command) -> None:
         return command("install", "claude-code", *args).stdout.splitlines()
 
     path, remove = ".claude/settings.local.json", "to remove it: agent-hooks uninstall claude-code --local"
-    assert said("--dry-run")[-3:] == ["", f"{path}: would be installed, 7 events added, 0 removed", remove]
-    assert said() == [f"{path}: installed, 7 events added, 0 removed", remove]
+    mods = f"{os.environ['HOME']}/.claude/settings.json:"
+    overruled = "so that no other mod overrules the entries"
+    assert said("--dry-run")[-4:] == [
+        "",
+        f"{path}: would be installed, 8 events added, 0 removed",
+        f"{mods} would be changed, {overruled}",
+        remove,
+    ]
+    assert said() == [f"{path}: installed, 8 events added, 0 removed", f"{mods} changed, {overruled}", remove]
     assert said() == [f"{path}: is installed already", remove]
     assert said("-q") == []
     command.add_hook("def register(api):\n    api.on('turn_end', lambda event, ctx: None)")

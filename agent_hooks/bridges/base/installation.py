@@ -79,6 +79,7 @@ class EventRow(Struct, frozen=True):
     `always`: install the event also when no hook listens to it; gates are installed always.
     `timeout`: seconds to set in the entry, because the agent's own timeout is too short.
     `feeds`: the names of our events and points that it reaches, and the other words that `driver.listened_to` returns.
+    `lacks`: the powers that hooks do not have at this event, so such an answer is a denial.
     """
 
     name: str
@@ -88,6 +89,7 @@ class EventRow(Struct, frozen=True):
     always: bool = False
     timeout: int | None = None
     feeds: tuple[str, ...] = ()
+    lacks: tuple[Power, ...] = ()
 
 
 class Address(Struct, frozen=True):
