@@ -35,7 +35,7 @@ AGENT_PLACES = (
     AgentPlace(
         "claude-code",
         ".claude",
-        ("settings.json", "settings.local.json", "hooks", "plugins", "managed-settings.json"),
+        ("settings.json", "settings.local.json", "hooks", "plugins", "dev-mods", "managed-settings.json"),
         "CLAUDE_CONFIG_DIR",
     ),
     AgentPlace(

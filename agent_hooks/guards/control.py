@@ -27,9 +27,7 @@ HOOK_NAMES = ("hooks", "transformers", "settings.json", "command_intercept.yaml"
 """The names in `.agent` of the hooks, transformers and settings."""
 RECORDS = "records"
 """The name in the agent home of the directory with the records."""
-MODS = "mods"
-"""The name in the agent home of the directory with the mods that ask for the hooks, and with their key."""
-UNREAD_NAMES = (RECORDS, "look", "prompt_history", "server.key", MODS)
+UNREAD_NAMES = (RECORDS, "look", "prompt_history", "server.key", "mods")
 """The names in the agent home of what no agent reads either: records, the lines that the user typed, and keys."""
 SEALED_NAMES = (
     *("trust.json", "trust", *UNREAD_NAMES, "unlock.json", "bridges", "environments", "calls"),

@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent_hooks.bridges.base import Bridge
-from agent_hooks.guards.control import MODS
 from agent_hooks.installs.edits import Edit, edit, undo
 from agent_hooks.installs.places import targets
 from agent_hooks.settings import agent_home
+
+MODS = "mods"
+"""The name in the agent home of the directory with the mods and their key."""
 
 
 def directory() -> str:

@@ -17,6 +17,7 @@ from agent_hooks.guards.paths import SecurityAudit
 from agent_hooks.guards.shell import CommandSafetyGuard
 from agent_hooks.hooks.finding import HOOKS_DIRECTORY
 from agent_hooks.installs.generated import DIRECTORY as GENERATED
+from agent_hooks.installs.seat import MODS
 from agent_hooks.look.index.index import DIRECTORY as LOOK
 from agent_hooks.pipeline.guarding import ask_guards, guarded_call
 from agent_hooks.records.files import DIRECTORY as RECORDS
@@ -48,6 +49,7 @@ STATE_NAMES = {
     LOCK,
     "checkpoints",
     HISTORY_FILE,
+    MODS,
 }
 PROJECT, HOME = "/home/dev/app", "/home/dev"
 OPTIONS = GuardOptions(
@@ -82,7 +84,7 @@ def answer(command: str, **facts: object) -> str:
 
 
 def of(expected: str) -> list[tuple[str, str]]:
-    tables = ("self_protection.tsv", *(f"self_protection_{number}.tsv" for number in (2, 3, 4)))
+    tables = ("self_protection.tsv", *(f"self_protection_{number}.tsv" for number in (2, 3, 4, 5)))
     return [(row["command"], row["answer"]) for name in tables for row in rows(name) if row["expected"] == expected]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from agent_hooks.errors import HookUsageError
 from agent_hooks.guards.lazy import lazy_pattern
@@ -394,6 +395,35 @@ _WITHOUT = {
     "qwen": r"hooks",
 }
 _SOURCES = {"user", "project", "local"}
+# Commands of a client, each as words in a row, with which plugins, extensions and servers become a part of it.
+_PLUGINS = ("plugin", "plugins", "marketplace", "extensions", "extension", "hooks", "mcp")
+_ADDING = (
+    "install",
+    "i",
+    "add",
+    "enable",
+    "link",
+    "init",
+    "new",
+    "update",
+    "add-json",
+    "add-from-claude-desktop",
+    "set",
+)
+_ADDS = {
+    **dict.fromkeys(("claude", "codex", "copilot", "openclaw"), (_PLUGINS, _ADDING)),
+    **dict.fromkeys(("gemini", "qwen"), (("extensions", "extension", "mcp"), _ADDING)),
+    "opencode": (("mcp", "agent"), ("add", "create")),
+}
+# Commands of one word.
+_ADDS_ALONE = {"pi": ("install", "update"), "opencode": ("plugin",)}
+# Flags with which a client loads plugins, extensions, sub-agents or servers for one run.
+_LOADS = {
+    "claude": r"--(?:plugin-dir|mcp-config|agents)(?:=.*)?",
+    "codex": r"(?:--config=)?mcp_servers\..*",
+    "copilot": r"--(?:plugin-dir|additional-mcp-config)(?:=.*)?",
+    "pi": r"(?:-e|--extension)(?:=.*)?",
+}
 
 
 def client(command: Command) -> None:
@@ -418,6 +448,19 @@ def client(command: Command) -> None:
         _report(command)
     if name == "claude":
         _claude(command, words)
+    if _adds(name, words):
+        reason = "adds code to a client, whose hooks do not judge it"
+        command.interpreter.report("write-guard-settings", reason, None, undecidable=True)
+
+
+def _adds(name: str, words: list[Word]) -> bool:
+    """Return whether a client gets more plugins, extensions, sub-agents or servers."""
+    what, adding = _ADDS.get(name, ((), ()))
+    return (
+        any(one in what and two in adding for one, two in pairwise(words))
+        or (words[:1] and words[0] in _ADDS_ALONE.get(name, ()))
+        or any(re.fullmatch(_LOADS.get(name, r"(?!)"), word) for word in words)
+    )
 
 
 def _claude(command: Command, words: list[Word]) -> None:
