@@ -31,19 +31,17 @@ def main() -> int:
     """Run the demo; return 0 when the hook stopped the call."""
     with tempfile.TemporaryDirectory(prefix="agent-hooks-demo-") as folder:
         project = Path(folder, "project")
-        # The approval goes into an agent home of the demo, so the person's own store stays unchanged.
+        # The hooks of the user stay out of the demo.
         environment = {**os.environ, "AGENT_HOME": str(Path(folder, "home"))}
-        hook = project / ".agent" / "hooks" / "lock.py"
-        hook.parent.mkdir(parents=True)
+        project.mkdir()
         (project / "uv.lock").write_text(LOCK)
-        hook.write_text(HOOK)
+        (project / "lock.py").write_text(HOOK)
 
-        show("The hook file .agent/hooks/lock.py:", HOOK)
+        show("The hook file lock.py:", HOOK)
         show("The prompt (the puppet model follows it, with real tools):", PROMPT)
-        show("A project's hooks run after a person has read and approved them:", "$ agent-hooks trust --yes")
-        subprocess.run([*AGENT_HOOKS, "trust", "--yes"], cwd=project, check=True, capture_output=True, env=environment)
-        print("$ agent-hooks run PROMPT", flush=True)
-        run = subprocess.run([*AGENT_HOOKS, "run", "--no-session", PROMPT], cwd=project, env=environment)
+        print("$ agent-hooks run --hook lock.py PROMPT", flush=True)
+        line = [*AGENT_HOOKS, "run", "--hook", "lock.py", "--no-session", PROMPT]
+        run = subprocess.run(line, cwd=project, env=environment)
         kept = (project / "uv.lock").read_text() == LOCK
         print("\nuv.lock", "is as it was: the hook stopped the sed." if kept else "WAS CHANGED: the hook failed!")
         return run.returncode or (0 if kept else 1)

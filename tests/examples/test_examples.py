@@ -416,7 +416,7 @@ def test_the_demo_shows_a_hook_stopping_a_real_call(tmp_path: Path) -> None:
         [sys.executable, str(EXAMPLES / "demo.py")], capture_output=True, text=True, timeout=60, cwd=tmp_path
     )
     assert done.returncode == 0, done.stderr
-    assert "• bash sed -i s/1.0/9.9/ uv.lock → blocked: only uv changes uv.lock (.agent/hooks/lock.py)" in done.stderr
+    assert "• bash sed -i s/1.0/9.9/ uv.lock → blocked: only uv changes uv.lock (lock.py)" in done.stderr
     assert "• bash cat uv.lock → ok" in done.stderr
     assert done.stdout.endswith("uv.lock is as it was: the hook stopped the sed.\n")
 
