@@ -48,8 +48,12 @@ from agent_hooks.records.reading import decode_line, raw_lines
 from agent_hooks.storage.files import StorageError
 from agent_hooks.values.events import TRIAL
 
-VERDICTS = ("pass", "allow", "ask", "block", "aborted", "cancelled", "unknown")
-"""The verdicts of records; `cancelled` is that of session actions, `unknown` that of a call without its decision."""
+VERDICTS = ("pass", "allow", "ask", "block", "overruled", "aborted", "cancelled", "unknown")
+"""The verdicts of records.
+
+`overruled` is the verdict of a call that was blocked and ran all the same, `cancelled` that of a session action, and
+`unknown` that of a call without its decision.
+"""
 CHANGED = "changed"
 """The word by which records are selected whose input, result or text a hook changed."""
 _SILENT = ("silent", "allow")
@@ -68,7 +72,7 @@ class Record(Struct):
     """A call with its halves and questions, or the line of another event.
 
     Its lines have one id, which is `id`.  From the second call with that id on, the number follows.  `lines`: the places
-    of the lines, as file name and number.
+    of the lines, as file name and number.  `overruled`: the call was blocked, and the result of a tool came.
     """
 
     id: str
@@ -78,6 +82,7 @@ class Record(Struct):
     other: Line | None = None
     exchanges: list[Exchange] = field(default_factory=list)
     lines: list[tuple[str, int]] = field(default_factory=list)
+    overruled: bool = False
 
     def add(self, line: AnyLine, file: str) -> None:
         """Add a line; of two lines for one place, the first counts."""
@@ -89,11 +94,18 @@ class Record(Struct):
         elif isinstance(line, Decision):
             self.decision = self.decision or line
         elif isinstance(line, Result):
-            self.result = self.result or line
+            self._add_result(line)
         elif isinstance(line, Observed):
             self.observed = self.observed or line
         else:
             self.other = self.other or line
+
+    def _add_result(self, line: Result) -> None:
+        """Add a result.  A blocked call has one from us, and one of a tool only if something else let it run."""
+        if self.result is not None and self.result.status == "blocked" and line.status == "ok":
+            self.overruled = True
+        if self.result is None or self.overruled:
+            self.result = line
 
     def _add_answer(self, line: Answer) -> None:
         """Add an answer to the newest question of its number; another agent's two questions about a call may share it."""
@@ -139,6 +151,8 @@ class Record(Struct):
         given = self.decision or self.other
         if given is None:
             return "unknown" if self.is_call else "pass"
+        if self.overruled:
+            return "overruled"
         verdict = str(getattr(given, "verdict", "pass"))
         return "pass" if verdict == "rewrite" else verdict
 

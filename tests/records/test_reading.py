@@ -153,6 +153,24 @@ def test_two_calls_with_one_id_are_two_records(directory: Path) -> None:
     assert [record.id for record in read(directory, id="a")] == ["a", "a.2", "a.3", "ab"]
 
 
+def test_a_blocked_call_whose_result_comes_was_overruled(directory: Path) -> None:
+    """Something else in the agent let it run, a mod for example.  An agent may report the block as a failure."""
+    call: dict[str, Any] = {"tool": "bash"}
+    write(
+        directory,
+        (Decision, {**BLOCK, "id": "a"}),
+        (Result, {**call, "id": "a", "status": "blocked"}),
+        (Decision, {**BLOCK, "id": "b"}),
+        (Result, {**call, "id": "b", "status": "blocked"}),
+        (Result, {**call, "id": "b", "status": "error"}),
+    )
+    write(directory, (Result, {**call, "id": "a", "status": "ok", "size": 3}))
+    records = read(directory)
+    assert [(record.id, record.verdict) for record in records] == [("a", "overruled"), ("b", "block")]
+    assert [record.result.status if record.result else None for record in records] == ["ok", "blocked"]
+    assert [record.id for record in read(directory, verdict="overruled")] == ["a"]
+
+
 def test_sessions_that_overlap_are_merged_by_time(directory: Path) -> None:
     """The newest record is the last, whichever session it is of."""
     first, second = ChainWriter(str(directory), "a"), ChainWriter(str(directory), "b")

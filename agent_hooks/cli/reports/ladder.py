@@ -211,6 +211,7 @@ def _fate(record: Record) -> str:
     reply = answers(record)
     fates = {
         "block": "was blocked",
+        "overruled": "was blocked, and ran all the same, because something in the agent overruled its hooks",
         "ask": "was asked about, and the question went to the agent's own prompt",
         "allow": "was asked about, and ran",
         "aborted": "was left before it was judged",
