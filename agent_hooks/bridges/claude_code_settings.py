@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -84,6 +84,9 @@ class ClaudeCodeSettings(CommandBridge, ABC):
         ):
             text = f"allowedHttpHookUrls leaves out {LOOPBACK}: Claude Code posts no event there"
             hindrances.append(Hindrance(text, remedy=f'add "http://{LOOPBACK}:*", or install with --no-http'))
+        # These keys of plugins have no effect in the settings of a project.
+        if not path.startswith(f"{project}/"):
+            hindrances += self._above(found)
         projects = found.get("projects")
         if isinstance(projects, dict):
             # Imported here, because only `doctor` comes here.
@@ -96,6 +99,16 @@ class ClaudeCodeSettings(CommandBridge, ABC):
                 remedy = "start `claude` here once, and say yes"
                 hindrances.append(Hindrance(f"{text}; {then}", always=False, remedy=remedy))
         return hindrances
+
+    def _above(self, found: Mapping[str, Any]) -> Iterator[Hindrance]:
+        """Yield the mods that can overrule our hooks."""
+        enabled, first = found.get(_ENABLED), found.get(_FIRST)
+        others = [name for name, on in enabled.items() if on and name != _SEAT] if isinstance(enabled, dict) else []
+        listed = [str(name) for name in first] if isinstance(first, list) else []
+        above = listed[: listed.index(_SEAT)] if _SEAT in listed else [*listed, *others]
+        if above:
+            text = f"these plugins come before agent-hooks, so their mods can overrule your hooks: {', '.join(above)}"
+            yield Hindrance(text, always=False, remedy=f"run agent-hooks install {_AGENT}")
 
     mod = "claude-code"
     mod_name = "agent-hooks"

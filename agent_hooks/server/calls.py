@@ -77,6 +77,7 @@ class Parents:
                 del self._parents[next(iter(self._parents))]
 
 
+_MOST_BLOCKED = 100
 OWN = "agent-hooks-"
 """The beginning of the ids of calls for which the agent sends none."""
 
@@ -94,6 +95,8 @@ class Calls:
         self._memory = Memory(bridge.name)
         self._tripwire = Tripwire(bridge, self._memory, knows)
         self._links = Links()
+        # The ids of the last calls that were blocked.
+        self._blocked: dict[str, None] = {}
         # The text with which hooks kept an agent going the last time, by agent.
         self._texts: dict[str, str] = {}
         # The agents that work on a prompt.
@@ -202,7 +205,7 @@ class Calls:
     async def _answer_call(self, happening: CallAsked | CallEnded, bridging: Bridging) -> Verdict:
         match happening:
             case CallEnded():
-                warning = self._tripwire.warning(happening, bridging)
+                warning = self._overruled(happening) or self._tripwire.warning(happening, bridging)
                 verdict = await bridging.answer(happening)
                 return verdict if warning is None else replace(verdict, messages=(*verdict.messages, warning))
             case _ if (block := self._tripwire.block()) is not None:
@@ -220,6 +223,11 @@ class Calls:
     def _judge(self, call: CallAsked, verdict: Verdict | None, *, keeps: bool) -> None:
         """Remember a judged call; `keeps`: beyond the life of this process."""
         identity, is_passed = call.tool_call_id, verdict is not None and verdict.block is None
+        self._blocked.pop(short_id(identity), None)
+        if not is_passed:
+            self._blocked[short_id(identity)] = None
+            while len(self._blocked) > _MOST_BLOCKED:
+                del self._blocked[next(iter(self._blocked))]
         if not identity.startswith(OWN):
             self._memory.judge(short_id(identity), keeps=keeps, waits=is_passed)
             return
@@ -229,6 +237,17 @@ class Calls:
         # A denied call has no result that could be taken for that of another one.
         if is_passed:
             self._memory.open(identity, call.native_name, keys, keeps=keeps)
+
+    def _overruled(self, call: CallEnded) -> str | None:
+        """Raise the alarm if a blocked call ran, and return the text for the user.
+
+        Other agents than those with mods may report a block as a result.
+        """
+        if not self._bridge.mod or call.output.is_error or short_id(call.tool_call_id) not in self._blocked:
+            return None
+        reason = f"{call.native_name} ran although it was blocked"
+        self._tripwire.raise_alarm(reason)
+        return f"agent_hooks: {reason}; a mod may have overruled your hooks: agent-hooks doctor {self._bridge.name}"
 
     def _stop(self, agent: str, go_on: str | None) -> None:
         """Count that hooks kept an agent going, or forget the count of one that stops."""

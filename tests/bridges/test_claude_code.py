@@ -580,3 +580,46 @@ def test_a_batch_without_calls_ends_a_turn_without_results() -> None:
         assert isinstance(found, EventsReported)
         [end] = [event for event in found.events if isinstance(event, TurnEnd)]
         assert len(end.tool_results) == len(calls or ())
+
+
+SEAT = "agent-hooks@agent-hooks"
+
+
+@pytest.mark.parametrize(
+    ("settings", "above"),
+    [
+        ({}, ""),
+        ({"enabledPlugins": {"x@y": False}}, ""),
+        ({"enabledPlugins": {"x@y": True}}, "x@y"),
+        ({"enabledPlugins": {"x@y": True, SEAT: True}, "prependPlugins": [SEAT]}, ""),
+        ({"enabledPlugins": {"x@y": True, SEAT: True}, "prependPlugins": [SEAT, "x@y"]}, ""),
+        ({"enabledPlugins": {"x@y": True, SEAT: True}, "prependPlugins": ["x@y", SEAT]}, "x@y"),
+        ({"enabledPlugins": ["odd"], "prependPlugins": "odd"}, ""),
+    ],
+)
+def test_plugins_that_come_before_our_mod_are_named(settings: dict[str, Any], above: str) -> None:
+    """In the settings of a project, these keys have no effect."""
+    told = [each.text for each in CLAUDE.hindrances("/home/me/.claude/settings.json", settings, "/p")]
+    assert told == (
+        [f"these plugins come before agent-hooks, so their mods can overrule your hooks: {above}"] if above else []
+    )
+    assert CLAUDE.hindrances("/p/.claude/settings.json", settings, "/p") == []
+    seated = CLAUDE.seated({} if "odd" in str(settings) else settings, "/home/me/.agent/mods")
+    assert CLAUDE.hindrances("/home/me/.claude/settings.json", seated, "/p") == []
+
+
+@pytest.mark.parametrize("key", ["extraKnownMarketplaces", "enabledPlugins", "prependPlugins"])
+def test_odd_settings_of_plugins_are_an_error_by_name(key: str) -> None:
+    """Nothing is replaced that we cannot put back."""
+    with pytest.raises(BridgeError, match=key):
+        CLAUDE.seated({key: "odd"}, "/mods")
+    assert CLAUDE.unseated({key: "odd"}) == {key: "odd"}
+
+
+def test_the_mod_is_taken_out_and_all_else_stays() -> None:
+    """Keys that are left empty go."""
+    for settings in ({}, {"enabledPlugins": {"x@y": True}, "prependPlugins": ["x@y"], "model": "opus"}):
+        seated = CLAUDE.seated(settings, "/mods")
+        assert seated["prependPlugins"][0] == SEAT
+        assert CLAUDE.seated(seated, "/mods") == seated
+        assert CLAUDE.unseated(seated) == settings

@@ -129,6 +129,20 @@ def test_no_mod_of_the_user_shows_the_model_a_secret(first: bool, claude: Claude
     assert not any(TOKEN in json.dumps(request.body) for request in run.requests)
 
 
+def test_without_our_mod_an_overruled_call_is_told_recorded_and_stops_the_session(claude: ClaudeSeat) -> None:
+    """The settings hook is the witness."""
+    (claude.project / ".env").write_text(f"PASSWORD={SECRET}\n")
+    claude.install()
+    path = claude.client.home / ".claude/settings.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "prependPlugins": [], "enabledPlugins": {}}))
+    add_mod(claude, MODS["allows"][0], first=True)
+    run = claude.play(Say(calls=[bash("cat .env")]), Say(calls=[bash("echo second")]), Say("done"))
+    assert "PASSWORD=" in run.results[0].text
+    assert verdicts(claude)[0] == ("cat .env", "overruled")
+    assert any("ran although it was blocked" in notice for notice in run.notices)
+    assert "the tripwire has stopped this session" in json.dumps(claude.client.hooks("records", "--json").stdout)
+
+
 def test_a_mod_without_installation_in_a_project_judges_nothing(claude: ClaudeSeat, tmp_path: Path) -> None:
     """The mod is loaded in all projects of the user."""
     (claude.project / ".env").write_text(f"PASSWORD={SECRET}\n")

@@ -205,8 +205,8 @@ async def test_a_denied_call_and_a_call_of_another_session_raise_no_alarm() -> N
     """Some agents report the refusal as a result; some change their session during a call; some report results twice."""
     session = await Session(GATE).start()
     assert (await session("PreToolUse", command="denied", id="c1")).block
-    assert await session("PostToolUse", command="denied", id="c1") == Verdict()
-    assert await session("PostToolUse", command="denied", id="c1") == Verdict()
+    for _ in range(2):
+        assert await session("PostToolUseFailure", command="denied", id="c1", error="not this one") == Verdict()
     session.calls = Calls(CLAUDE, lambda agent, identity: (agent, identity) == ("claude-code", "elsewhere"))
     assert await session("PostToolUse", id="elsewhere") == Verdict()
     assert await session("PostToolUse", id="nowhere") != Verdict()

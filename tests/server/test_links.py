@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from agent_hooks import Block, Replace, Rewrite
 from agent_hooks.server.links import FIELD
 from server.test_server_protocol import CALL, request, serving, stdout_of
 from support import hook_on
 
+pytestmark = pytest.mark.usefixtures("home")
 RESULT = {"hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_use_id": "1", "session_id": "s"}
 
 
@@ -97,3 +100,18 @@ class TestLinks:
             assert stdout_of(await server.handle(result("a ***", "call"))) == {}
             assert "***" in str(stdout_of(await server.handle(result("another secret", "call"))))
         assert seen == ["a secret", "another secret"]
+
+    async def test_a_blocked_call_that_ran_is_an_alarm(self, tmp_path: Path) -> None:
+        """A mod has let it run: the user is told, and the session is stopped."""
+        gate = hook_on(
+            "tool_call", lambda event, ctx: Block("not this one") if event.input["command"] == "rm" else None
+        )
+        start = {"hook_event_name": "SessionStart", "session_id": "s", "source": "startup"}
+        async with serving(tmp_path, gate) as server:
+            await server.handle(request(start, "SessionStart"))
+            assert "deny" in str(stdout_of(await server.handle(call("rm"))))
+            told = stdout_of(await server.handle(result("gone", command="rm")))
+            assert "Bash ran although it was blocked" in told["systemMessage"]
+            assert "the tripwire has stopped this session" in str(
+                stdout_of(await server.handle(call("ls", identity="2")))
+            )
