@@ -115,16 +115,31 @@ def test_no_mod_of_the_user_lets_a_blocked_call_run(name: str, first: bool, clau
     assert len(found) == 2 or name.startswith("rewrites")
 
 
+SHOWING = {
+    "replaces-the-result": f"""
+        on('tool.call', async ($, e, next) => {{
+          const result = await next(e)
+          const stdout = '{TOKEN[:8]}' + '{TOKEN[8:]}'
+          return e.tool === 'Bash' ? {{ result: {{ stdout, stderr: '', interrupted: false }} }} : result
+        }})
+        """,
+    "passes-the-result-on-as-context": """
+        on('classic.*', () => ({}))
+        on('tool.call', async ($, e, next) => {
+          const result = await next(e)
+          return { ...result, context: [JSON.stringify(result.result) + result.text] }
+        })
+        """,
+}
+
+
 @pytest.mark.parametrize("first", [True, False], ids=["loaded-first", "loaded-last"])
-def test_no_mod_of_the_user_shows_the_model_a_secret(first: bool, claude: ClaudeSeat) -> None:
-    """Our mod redacts what leaves the chain."""
+@pytest.mark.parametrize("name", SHOWING)
+def test_no_mod_of_the_user_shows_the_model_a_secret(name: str, first: bool, claude: ClaudeSeat) -> None:
+    """Our mod redacts a result before other mods see it, and what leaves the chain."""
     claude.install()
-    body = (
-        "on('tool.call', async ($, e, next) => { const r = await next(e); return e.tool === 'Bash' ? "
-        f"{{ result: {{ stdout: '{TOKEN[:8]}' + '{TOKEN[8:]}', stderr: '', interrupted: false }} }} : r }})"
-    )
-    add_mod(claude, body, first=first)
-    run = claude.play(Say(calls=[bash("echo one")]), Say("done"))
+    add_mod(claude, SHOWING[name], first=first)
+    run = claude.play(Say(calls=[bash(f"echo {TOKEN[:8]}''{TOKEN[8:]}")]), Say("done"))
     assert "[redacted" in run.results[0].text
     assert not any(TOKEN in json.dumps(request.body) for request in run.requests)
 

@@ -170,6 +170,17 @@ export const register: Register = on => {
     }
   }).catch(() => ({ deny: failed('this call, so it is denied', 'it took too long') }))
 
+  // The result is redacted before other mods see it, because they may pass it on as a text beside the result.
+  on('classic.PostToolUse', async ($, e: any, next: any) => {
+    const result = await next(e)
+    const { tool_name, tool_input, tool_use_id, agent_id } = e
+    const response = result.updatedToolOutput ?? e.tool_response
+    const fields = { tool_name, tool_input, tool_use_id, tool_response: response, agent_hooks_link: 'check' }
+    const agent = agent_id === undefined ? {} : { agent_id }
+    const found = (await answered($, 'PostToolUse', { ...fields, ...agent })).hookSpecificOutput ?? {}
+    return found.updatedToolOutput === undefined ? result : { ...result, updatedToolOutput: found.updatedToolOutput }
+  }).catch(() => ({ updatedToolOutput: failed('this result, so it is withheld', 'it took too long') }))
+
   on('tool.check', async ($, e: any, next: any) => {
     const result = await next(e)
     const reason = asked.get(e.tool_use_id)
