@@ -22,11 +22,10 @@ _MOST = 256
 
 
 class _Reported(Struct):
-    """A report that was answered: the digests that count as the same, the links that have reported it, the verdict."""
+    """A call that was answered: the links that have reported it, and the verdict for each form of it, by digest."""
 
-    keys: frozenset[str]
     links: set[str]
-    verdict: Verdict
+    verdicts: dict[str, Verdict]
 
 
 class Links:
@@ -36,27 +35,27 @@ class Links:
         self._reported: dict[tuple[type[Call], str, str], _Reported] = {}
 
     def known(self, call: CallAsked | CallEnded) -> Verdict | None:
-        """Return the verdict on a call that another link has reported, `None` for a new call.
+        """Return the verdict on a call that another link has reported, `None` for a new call."""
+        found, link = self._reported.get(_identity(call)), _link(call)
+        verdict = None if found is None or link in found.links else found.verdicts.get(_key(call))
+        if found is not None and verdict is not None:
+            found.links.add(link)
+        return verdict
+
+    def answered(self, call: CallAsked | CallEnded, verdict: Verdict) -> None:
+        """Remember the verdict on a new call, for the call as it was reported and as the verdict leaves it.
 
         The user and the model have had its texts.
         """
-        found, link = self._reported.get(_identity(call)), _link(call)
-        if found is None or link in found.links or _key(call) not in found.keys:
-            return None
-        found.links.add(link)
-        is_rewritten = found.verdict.input is not None and found.verdict.input == call.input
-        verdict = replace(found.verdict, messages=(), context=(), output=None)
-        return replace(verdict, input=None) if is_rewritten else verdict
-
-    def answered(self, call: CallAsked | CallEnded, verdict: Verdict) -> None:
-        """Remember the verdict on a new call."""
-        final = [call]
+        # Another link may see the call before the change, or after it.
+        verdict = replace(verdict, messages=(), context=())
+        verdicts = {_key(call): verdict}
         if isinstance(call, CallAsked) and verdict.input is not None:
-            final.append(replace(call, input=verdict.input))
+            verdicts[_key(replace(call, input=verdict.input))] = replace(verdict, input=None)
         if isinstance(call, CallEnded) and verdict.output is not None:
-            final.append(replace(call, output=verdict.output))
+            verdicts[_key(replace(call, output=verdict.output))] = replace(verdict, output=None)
         self._reported.pop(_identity(call), None)
-        self._reported[_identity(call)] = _Reported(frozenset(map(_key, final)), {_link(call)}, verdict)
+        self._reported[_identity(call)] = _Reported({_link(call)}, verdicts)
         while len(self._reported) > _MOST:
             del self._reported[next(iter(self._reported))]
 

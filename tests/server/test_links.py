@@ -97,7 +97,9 @@ class TestLinks:
         async with serving(tmp_path, hook_on("tool_result", hide)) as server:
             await server.handle(call())
             assert "***" in str(stdout_of(await server.handle(result("a secret"))))
-            assert stdout_of(await server.handle(result("a ***", "call"))) == {}
+            assert stdout_of(await server.handle(result("a ***", "check"))) == {}
+            # A mod has put the text back.
+            assert "***" in str(stdout_of(await server.handle(result("a secret", "call"))))
             assert "***" in str(stdout_of(await server.handle(result("another secret", "call"))))
         assert seen == ["a secret", "another secret"]
 
