@@ -200,7 +200,7 @@ async def test_no_gate_is_called_after_one_that_blocks_because_it_did_not_stop(
 
 
 def test_a_handler_is_silenced_once() -> None:
-    """Each lookup of an event's handlers silences those of a former version again."""
+    """`silence` is called at each lookup of handlers, and must not wrap the handler again."""
     silent = handler_of(lambda event, ctx: None)
     silent.silence()
     call = silent.call
