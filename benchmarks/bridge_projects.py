@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -123,7 +124,8 @@ def end(server: Resident) -> None:
     """End a server, and remove its files."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(server.path)
-        connection.sendall(_line([{"do": "stop"}, None]))
+        # A server stops by a signal only.
+        os.kill(server.pid, signal.SIGTERM)
         while connection.recv(4096):
             pass
     path = Path(server.path)

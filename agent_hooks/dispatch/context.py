@@ -333,7 +333,6 @@ class _QuietUI(HookUI):
 
     def notify(self, message: str, type: NotifyType = "info") -> None:
         """Drop the message."""
-        _current(self._timed)
 
 
 class QuietContext(HookContext):

@@ -55,7 +55,7 @@ class Heartbeat(Struct, frozen=True):
 
 
 def last_heartbeat(bridge: Bridge, home: Path | None = None) -> Heartbeat | None:
-    """Return the last sign of life of a bridge's plugin, `None` if it is missing or unreadable."""
+    """Read the heartbeat file of a bridge's plugin. Return `None` if it is missing or unreadable."""
     try:
         return msgspec.json.decode(heartbeat_path(bridge, home).read_bytes(), type=Heartbeat)
     except (OSError, msgspec.DecodeError):

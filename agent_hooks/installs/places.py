@@ -238,7 +238,7 @@ def uninstall_line(bridge: Bridge, target: str) -> str:
 
 
 class Presence(Struct, frozen=True):
-    """The signs of an agent: its program, which is outside of the project, and the directory of the person's settings.
+    """Where to look for an installed agent: its program outside of the project, and the user's settings directory.
 
     `name`: the name of the program; `directory`: the place where the directory would be, `~` for the home.
     """
@@ -258,7 +258,7 @@ class Presence(Struct, frozen=True):
 
 
 def presence(bridge: Bridge, project: str, environment: Mapping[str, str] = os.environ) -> Presence:
-    """Return the signs of an agent."""
+    """Return where to look for an agent."""
     directory, name = bridge.directory(environment), bridge.facts(project, environment).program
     program = find_program(name, outside=project)
     return Presence(name, directory, program, os.path.isdir(os.path.expanduser(directory)))

@@ -13,8 +13,8 @@ A request is a line with a JSON array, which holds the request and a payload.
 The server's first line is its version.  The answer to an event is the exit code and the JSON object to print.  A request
 that begins with a nonce gets a signed answer: the HMAC-SHA-256 of the request's digest and the answer, by the key in the
 agent home.  So a client knows its server, sends no secret, and needs no further round trip.  `tell` is
-an event that was posted by HTTP, see `http`.  `status`, `stop` and `look`, which refreshes the ports, are answered with
-the server's status.
+an event that was posted by HTTP, see `http`.  `status` and `look`, which refreshes the ports, are answered with the
+server's status.
 """
 
 from __future__ import annotations

@@ -71,16 +71,23 @@ class OpenSession:
     `path`: its file, empty for the sample call of `agent-hooks doctor`.
     """
 
-    __slots__ = ("_client", "_last", "_next", "_process", "path")
+    __slots__ = ("_client", "_last", "_next", "_process", "_session")
 
     def __init__(self, client: str, session: str) -> None:
         self._client = client
-        name = sha256(session.encode("utf-8", "surrogatepass"))[:16]
-        # The sample call of `agent-hooks doctor` belongs to no session of an agent.
-        self.path = "" if session.startswith(TRIAL) else os.path.join(agent_home(), _WHERE, f"{client}-{name}")
+        self._session = session
         self._process: int | None = None
         self._next = 0.0
         self._last = _Sign(client, spaces=_spaces())
+
+    @property
+    def path(self) -> str:
+        # The sample call of `agent-hooks doctor` belongs to no session of an agent.
+        if self._session.startswith(TRIAL):
+            return ""
+        name = sha256(self._session.encode("utf-8", "surrogatepass"))[:16]
+        # The path is not kept, because thousands of sessions may be known.
+        return os.path.join(agent_home(), _WHERE, f"{self._client}-{name}")
 
     def seen(self, process: int | None) -> None:
         """Note that the session is open. `process`: the id of the agent's process, if it is known."""

@@ -197,3 +197,12 @@ async def test_no_gate_is_called_after_one_that_blocks_because_it_did_not_stop(
     assert isinstance(verdict, Block)
     assert verdict.cause == "timed_out"
     assert calls == []
+
+
+def test_a_handler_is_silenced_once() -> None:
+    """`silence` is called at each lookup of handlers, and must not wrap the handler again."""
+    silent = handler_of(lambda event, ctx: None)
+    silent.silence()
+    call = silent.call
+    silent.silence()
+    assert silent.call is call

@@ -326,10 +326,10 @@ class TestSessions:
             assert {key[1] for key in sessions._all} == {"b", "c"}
             sessions.end()
 
-    async def test_a_session_whose_hooks_were_unloaded_takes_little_memory(
+    async def test_a_session_whose_hooks_were_unloaded_takes_less_than_a_kilobyte(
         self, opener: LoadingOpener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Thousands of sessions may be known, so none of them keeps the 10,000 bytes of its hook files."""
+        """Thousands of sessions may be known, so none of them keeps the contents of its hook files."""
         monkeypatch.setattr("agent_hooks.server.sessions.MOST_LOADED", 2)
         (tmp_path / ".agent" / "hooks").mkdir(parents=True)
         (tmp_path / ".agent" / "hooks" / "large.py").write_text("#" * 10_000)
@@ -357,4 +357,4 @@ class TestSessions:
             assert len(sessions) == 120
             sessions.end()
         # Threads of earlier tests may allocate memory meanwhile, so the smaller growth counts.
-        assert min(later - earlier for earlier, later in pairwise(traced)) / 50 < 1200
+        assert min(later - earlier for earlier, later in pairwise(traced)) / 50 < 1000

@@ -270,7 +270,7 @@ async def _of_session(cwd: str, session: str | None) -> tuple[Checkpoint, ...]:
 
 
 async def _chosen(cwd: str, session: str | None, name: str | None) -> Checkpoint:
-    """Return the checkpoint with a name; without one, the newest of the session with the newest checkpoint."""
+    """Return the named checkpoint, or by default the latest one of the last session."""
     found = await _of_session(cwd, session)
     if not found:
         raise CheckpointError("there are no checkpoints here")
