@@ -68,6 +68,7 @@ class ClaudeCodeSettings(CommandBridge, ABC):
             },
             sample={**common, "hook_event_name": "PreToolUse", **named},
             event="PreToolUse",
+            hookless=("--bare",),
         )
 
     def hindrances(
@@ -112,6 +113,8 @@ class ClaudeCodeSettings(CommandBridge, ABC):
 
     mod = "claude-code"
     mod_name = "agent-hooks"
+    mod_keys = (_MARKETS, _ENABLED, _FIRST)
+    managed = _MANAGED
 
     def seated(self, settings: Mapping[str, Any], directory: str) -> dict[str, Any]:
         found = self.unseated(settings)

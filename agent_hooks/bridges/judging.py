@@ -63,11 +63,13 @@ class ForeignTool:
         input_schema: Mapping[str, Any] = NO_SCHEMA,
         native_name: str = "",
         stays_open: bool = False,
+        overruled_by: tuple[str, ...] = (),
     ) -> None:
         self.name = name
         self.native_name = native_name
         self.input_schema = input_schema
         self.stays_open = stays_open
+        self.overruled_by = overruled_by
         self._output = output
         # The texts of handlers for the model, which the other agent takes beside the result.
         self.context: list[str] = []
@@ -266,7 +268,7 @@ class Judging:
         parts = [_as_call(call, part, number) for number, part in enumerate(call.parts, 1) if not part.unread]
         for each in (call, *parts):
             if plan_of(self._engine, each.tool_name).concerned:
-                tool = ForeignTool(each.tool_name, output, native_name=each.native_name)
+                tool = ForeignTool(each.tool_name, output, native_name=each.native_name, overruled_by=call.overruled_by)
                 output = await run_tool(self._new(tool, each, place), duration_ms=call.duration_ms)
                 context += tool.context
         changed = None if output.content == call.output.content else output

@@ -28,6 +28,7 @@ from agent_hooks.look.index.columns import (
     CHUNK,
     FAILED,
     GONE,
+    OVERRULED,
     REDACTED,
     REWRITTEN,
     Columns,
@@ -138,6 +139,11 @@ class View:
         with self._lock:
             return hook_figures(self._index, since)
 
+    def overruled(self, since: float = 0.0) -> int:
+        """Return the number of calls that were blocked and ran all the same; `since`: milliseconds since 1970."""
+        with self._lock:
+            return _counted(self._index.book.columns, since)["overruled"]
+
 
 def _redactor(home: str) -> Redactor:
     """Return the redactor of transcripts, with the person's own patterns."""
@@ -201,7 +207,7 @@ def _counted(columns: Columns, since: float) -> dict[str, int]:
         _count(kinds, verdicts)
         _count(bits, flags)
     with_flag = {name: sum(number for bits, number in flags.items() if bits & bit) for name, bit in _FLAGS.items()}
-    return {"calls": sum(verdicts.values()), "stopped": verdicts[BLOCK], **with_flag}
+    return {"calls": sum(verdicts.values()), "stopped": verdicts[BLOCK], "overruled": verdicts[OVERRULED], **with_flag}
 
 
 def _count(data: bytes, counts: Counter[int]) -> None:

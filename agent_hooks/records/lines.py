@@ -190,6 +190,8 @@ class Result(Line, frozen=True, kw_only=True, tag="result"):
     size: int = 0
     # The number of secrets that redaction hid in the result, by kind.
     redacted: dict[str, int] = field(default_factory=dict)
+    # The mods that the agent loads, with tier and events, if the call ran although it was blocked.
+    mods: tuple[str, ...] = ()
     steps: tuple[Step, ...] = ()
     # Milliseconds that the tool took; `None` when it did not run, or another agent did not report it.
     ms: float | None = None

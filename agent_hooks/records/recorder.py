@@ -190,6 +190,8 @@ class CallRecorder(Recorder):
             if output.is_error:
                 status = "error" if status == "ok" else status
                 fields["error"] = cleaner.text(text)
+        if mods := getattr(call.tool, "overruled_by", ()):
+            fields["mods"] = mods
         if trail.kinds:
             fields["redacted"] = {kind: trail.kinds.count(kind) for kind in dict.fromkeys(trail.kinds)}
         if ms is None and call.surroundings.mode != "bridge":

@@ -205,7 +205,9 @@ class Calls:
     async def _answer_call(self, happening: CallAsked | CallEnded, bridging: Bridging) -> Verdict:
         match happening:
             case CallEnded():
-                warning = self._overruled(happening) or self._tripwire.warning(happening, bridging)
+                warning = self._tripwire.warning(happening, bridging)
+                if self._has_overruled(happening):
+                    happening, warning = self._overruled(happening)
                 verdict = await bridging.answer(happening)
                 return verdict if warning is None else replace(verdict, messages=(*verdict.messages, warning))
             case _ if (block := self._tripwire.block()) is not None:
@@ -238,16 +240,21 @@ class Calls:
         if is_passed:
             self._memory.open(identity, call.native_name, keys, keeps=keeps)
 
-    def _overruled(self, call: CallEnded) -> str | None:
-        """Raise the alarm if a blocked call ran, and return the text for the user.
+    def _has_overruled(self, call: CallEnded) -> bool:
+        """Return whether a blocked call ran.  Other agents than those with mods may report a block as a result."""
+        return bool(self._bridge.mod) and not call.output.is_error and short_id(call.tool_call_id) in self._blocked
 
-        Other agents than those with mods may report a block as a result.
-        """
-        if not self._bridge.mod or call.output.is_error or short_id(call.tool_call_id) not in self._blocked:
-            return None
+    def _overruled(self, call: CallEnded) -> tuple[CallEnded, str]:
+        """Raise the alarm about a blocked call that ran; return it with the mods that may have done it, and a warning."""
+        # Imported here, because it is rarely needed.
+        from agent_hooks.installs.mods import loaded_mods
+
         reason = f"{call.native_name} ran although it was blocked"
         self._tripwire.raise_alarm(reason)
-        return f"agent_hooks: {reason}; a mod may have overruled your hooks: agent-hooks doctor {self._bridge.name}"
+        mods = tuple(map(str, loaded_mods(self._bridge, call.cwd or os.getcwd())))
+        named = f" ({'; '.join(mods)})" if mods else ""
+        remedy = f"a mod may have overruled your hooks{named}: agent-hooks doctor {self._bridge.name}"
+        return replace(call, overruled_by=mods), f"agent_hooks: {reason}; {remedy}"
 
     def _stop(self, agent: str, go_on: str | None) -> None:
         """Count that hooks kept an agent going, or forget the count of one that stops."""

@@ -166,6 +166,18 @@ def ancestors(pid: int) -> Iterator[Process]:
         pid = process.parent
 
 
+def running(name: str) -> Iterator[Process]:
+    """Yield the running processes of the agent whose program has this name, as far as this user may read them."""
+    if os.path.isdir("/proc/self"):
+        read, pids = _from_proc, [int(each) for each in os.listdir("/proc") if each.isdigit()]
+    else:
+        listed = subprocess.run(["/bin/ps", "-axo", "pid="], capture_output=True, text=True, check=False)
+        read, pids = _from_ps, [int(each) for each in listed.stdout.split()]
+    for pid in pids:
+        if (process := read(pid)) is not None and agent_of(process) == name:
+            yield process
+
+
 def _from_proc(pid: int) -> Process | None:
     stat = _content(f"/proc/{pid}/stat")
     # The name stands in parentheses, and may hold any character, parentheses too.

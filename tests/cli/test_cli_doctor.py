@@ -269,6 +269,8 @@ def test_a_gate_that_fails_open_and_a_deadline_that_is_too_short(command: Comman
     assert [(text.partition(where)[2], remedy) for text, remedy in found] == [
         (": PreToolUse: a failure of the command lets the call pass", mend),
         (": PreToolUse has a timeout of 5 s, which ends before ours: 600 s", mend),
+        (": PreSkillShellCommand: a failure of the command lets the call pass", mend),
+        (": PreSkillShellCommand has a timeout of 5 s, which ends before ours: 600 s", mend),
         (": UserPromptSubmit: a failure of the command lets the call pass", mend),
         (": UserPromptSubmit has a timeout of 5 s, which ends before ours: 600 s", mend),
         (": SessionEnd has a timeout of 5 s, which ends before ours: 10 s", mend),
@@ -481,3 +483,19 @@ def test_a_directory_of_servers_that_is_somebody_elses(
     (tmp_path / "servers").chmod(0o755)
     (found,) = trial.server_directory(case(project))
     assert (found.status, "not yours alone" in found.text) == ("warning", True)
+
+
+def test_mods_and_sessions_without_hooks_are_listed(command: Command, tmp_path: Path) -> None:
+    """A mod may overrule hooks, and a session with `--bare` runs none."""
+    command("install", "claude-code")
+    settings = Path(os.environ["HOME"], ".claude", "settings.json")
+    found = json.loads(settings.read_text())
+    found["enabledPlugins"]["sly@far"] = True
+    settings.write_text(json.dumps(found))
+    program = [sys.executable, "-c", "import sys; sys.stdin.read()"]
+    with subprocess.Popen(["claude", *program[1:], "--bare"], executable=program[0], stdin=subprocess.PIPE) as bare:
+        told = {each.text: each for each in findings(command, "claude-code")}
+        bare.communicate()
+    assert told["mod sly@far (user): its files were not found"].status == "ok"
+    session = told[f"process {bare.pid} was started with --bare, so it runs no hook"]
+    assert (session.status, session.remedy) == ("warning", "end it, and start claude without --bare")

@@ -291,6 +291,26 @@ def test_why_names_the_cause_and_the_remedy(
     assert lines[2].startswith(remedy)
 
 
+def test_a_call_that_was_overruled_is_named_with_the_mods(command: Command, records: Path) -> None:
+    """The records, `why` and `stats` say so, and name the command that lists the mods."""
+    mod = "sly@far (user): tool.check"
+    blocked = decision("a", "block", "cat .env", reason="no secrets", by="secrets", tool="bash")
+    write(
+        records,
+        blocked,
+        (Result, {"id": "a", "tool": "bash", "status": "blocked"}),
+        (Result, {"id": "a", "tool": "bash", "status": "ok", "mods": (mod,)}),
+    )
+    (found,) = objects(command)
+    assert (found["verdict"], found["result"]["mods"]) == ("overruled", [mod])
+    assert "1 call in 1 session: 1 overruled" in command("records").stdout
+    fate, _, remedy = command("why").stdout.splitlines()
+    assert "was blocked, and ran all the same" in fate
+    assert remedy == f"The agent loads these mods: {mod}; see which may have overruled the hooks: agent-hooks doctor"
+    warning = "overruled: 1 call ran although a hook had blocked it; agent-hooks records --verdict overruled"
+    assert warning in command("stats").stdout
+
+
 def test_why_leads_to_the_files_that_a_call_changed(command: Command) -> None:
     """Of a call that passed, it says that nothing objected, and names the command that brings its files back."""
     git(command.project, "init", "-q")

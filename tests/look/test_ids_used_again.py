@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from agent_hooks import Block, HookContext, ToolCall
-from agent_hooks.look.index.columns import FROM_TRANSCRIPT
+from agent_hooks.look.index.columns import BLOCK, FROM_TRANSCRIPT, OVERRULED
 from agent_hooks.look.view import View
 from agent_hooks.records.joining import Reader
+from agent_hooks.records.lines import Decision, Line, Result
 from look.test_joined_transcripts import judged, seen
+from look.test_turns_in_the_index import write
 from recording import Recorded, asking
 from support import hook_on
 from transcripts.test_transcripts import called, came, written
@@ -124,3 +126,24 @@ async def test_a_question_about_a_call_is_not_that_of_the_call_before(recorded: 
     assert [card["command"] for card in cards] == ["bash ls", "bash pwd"]
     assert [len(card["questions"]) for card in cards] == [1, 1]
     assert json.dumps(cards[0]["questions"]) != json.dumps(cards[1]["questions"])
+
+
+@pytest.mark.parametrize("redacted", [{}, {"github-token": 1}])
+def test_a_blocked_call_that_ran_all_the_same_is_overruled(recorded: Recorded, redacted: dict[str, int]) -> None:
+    """The block has a result of its own; another agent may also report the block as a failure."""
+    call: dict[str, Any] = {"tool": "bash"}
+    ran = {"status": "ok", "redacted": redacted} if redacted else {"status": "ok"}
+    lines: list[tuple[type[Line], dict[str, Any]]] = []
+    for each in "ab":
+        lines += [
+            (Decision, {**call, "id": each, "verdict": "block", "input": {"command": "rm x"}}),
+            (Result, {**call, "id": each, "status": "blocked"}),
+        ]
+    write(recorded, "s", *lines, (Result, {**call, "id": "b", "status": "error"}), (Result, {**call, "id": "a", **ran}))
+    view = View(recorded.home)
+    view.refresh()
+    assert list(view.columns().verdict) == [OVERRULED, BLOCK]
+    summary = view.summary()
+    assert (summary["stopped"], summary["overruled"], view.overruled()) == (1, 1, 1)
+    assert view.card(0)["verdict"] == "overruled"
+    view.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -103,8 +104,10 @@ class TestLinks:
             assert "***" in str(stdout_of(await server.handle(result("another secret", "call"))))
         assert seen == ["a secret", "another secret"]
 
-    async def test_a_blocked_call_that_ran_is_an_alarm(self, tmp_path: Path) -> None:
-        """A mod has let it run: the user is told, and the session is stopped."""
+    async def test_a_blocked_call_that_ran_is_an_alarm(self, home: Path, tmp_path: Path) -> None:
+        """A mod has let it run: the user is told which mods are loaded, and the session is stopped."""
+        (home / ".claude").mkdir()
+        (home / ".claude" / "settings.json").write_text(json.dumps({"enabledPlugins": {"sly@far": True}}))
         gate = hook_on(
             "tool_call", lambda event, ctx: Block("not this one") if event.input["command"] == "rm" else None
         )
@@ -114,6 +117,7 @@ class TestLinks:
             assert "deny" in str(stdout_of(await server.handle(call("rm"))))
             told = stdout_of(await server.handle(result("gone", command="rm")))
             assert "Bash ran although it was blocked" in told["systemMessage"]
+            assert "a mod may have overruled your hooks (sly@far (user): its files were not found)" in str(told)
             assert "the tripwire has stopped this session" in str(
                 stdout_of(await server.handle(call("ls", identity="2")))
             )

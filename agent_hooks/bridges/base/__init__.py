@@ -55,6 +55,9 @@ class Bridge(ABC):
     `returns_continue`: the agent reports the text with which a hook keeps it going as a prompt of the person.
     `mod`: the folder of `plugins` with the mod that asks before all others, for an agent whose mods can overrule hooks.
     `mod_name`: the name of that mod for the agent.
+    `mod_keys`: the keys of its settings that name the directories with plugins, the plugins that are loaded, and those
+    that come before all others.
+    `managed`: the paths of the settings that an administrator writes.
     `seat`: the variables that a mod in the agent's process sends, because only the hooks have them.
     `unasked`: its tools that run without asking any gate, although it reports their results; no result of theirs is an
     alarm.
@@ -76,6 +79,8 @@ class Bridge(ABC):
     plugin: str = ""
     mod: str = ""
     mod_name: str = ""
+    mod_keys: tuple[str, str, str] = ("", "", "")
+    managed: Sequence[str] = ()
     seat: Mapping[str, str] = {}
     is_untried: bool = False
     event_field: str = ""

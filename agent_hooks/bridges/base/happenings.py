@@ -96,9 +96,13 @@ class CallAsked(Call, frozen=True, kw_only=True):
 
 
 class CallEnded(Call, frozen=True, kw_only=True):
-    """A tool ran or failed.  `duration_ms`: the time that the tool took, if the payload has it."""
+    """A tool ran or failed.  `duration_ms`: the time that the tool took, if the payload has it.
+
+    `overruled_by`: if the call was blocked, the mods that the agent loads.
+    """
 
     output: ToolOutput
+    overruled_by: tuple[str, ...] = ()
     duration_ms: float | None = None
 
 

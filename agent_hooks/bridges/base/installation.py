@@ -130,6 +130,7 @@ class Facts(Struct, frozen=True):
     `environment`: the variables that the agent sets for a hook's command.
     `sample`: the payload of a tool call that does nothing.  It is no prompt, because hooks save a checkpoint at a prompt.
     `event`: the name of the event that the sample is a payload of; `session_field`: its field with the session's id.
+    `hookless`: the options with which the program runs no hook.
     """
 
     program: str
@@ -139,6 +140,24 @@ class Facts(Struct, frozen=True):
     sample: Mapping[str, Any]
     event: str = ""
     session_field: str = "session_id"
+    hookless: tuple[str, ...] = ()
+
+
+class Mod(Struct, frozen=True):
+    """A plugin whose code runs in the agent itself, where it can answer and change the events of a call.
+
+    `tier`: its place in the agent's order, such as `prepend`, `user` or `project`.
+    `events`: the events that it handles; `None` if its files were not found.
+    """
+
+    name: str
+    tier: str
+    events: tuple[str, ...] | None = ()
+
+    def __str__(self) -> str:
+        """Return the mod in a few words, for the user and for records."""
+        events = "its files were not found" if self.events is None else ", ".join(self.events) or "no events"
+        return f"{self.name} ({self.tier}): {events}"
 
 
 class Hindrance(Struct, frozen=True):

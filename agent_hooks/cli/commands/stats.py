@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from agent_hooks.cli.options import json_option
-from agent_hooks.cli.reports.recorded import cell, moment
+from agent_hooks.cli.reports.recorded import cell, moment, warn
 from agent_hooks.cli.screen.wording import console, plain_table, short
 from agent_hooks.cli.streams import echo, echo_json
 from agent_hooks.errors import count
@@ -38,12 +38,18 @@ def command(since: str | None, as_json: bool) -> None:
     # Records alone have steps, so the transcripts of other agents are not read.
     view = View(agent_home(), user="")
     view.refresh()
-    figures = view.hooks(0.0 if start is None else start.timestamp() * 1000)
+    since_ms = 0.0 if start is None else start.timestamp() * 1000
+    figures = view.hooks(since_ms)
     if as_json:
         for each in figures:
             echo_json(json.dumps(each))
         return
     _print(figures)
+    if overruled := view.overruled(since_ms):
+        warn(
+            f"overruled: {count(overruled, 'call')} ran although a hook had blocked it; "
+            "agent-hooks records --verdict overruled"
+        )
     for entry in view.summary()["left_out"]:
         place = f" ({entry['place']})" if entry["place"] else ""
         echo(harmless(f"left out: {entry['what']}: {entry['why']}{place}"))

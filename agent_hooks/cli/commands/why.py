@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from agent_hooks.cli.reports.ladder import explanation, way_back
-from agent_hooks.cli.reports.recorded import find, opened, unread_lines
+from agent_hooks.cli.reports.recorded import find, opened, unread_lines, warn
 from agent_hooks.cli.streams import echo
 from agent_hooks.errors import AgentHooksError
 from agent_hooks.records.joining import Wanted
@@ -28,7 +28,12 @@ def command(id: str | None) -> None:
             "no recorded call was stopped, asked about or changed; agent-hooks records lists all calls, and agent-hooks "
             "undo brings back what the last turn changed"
         )
-    for line in explanation(record):
+    fate, *others = explanation(record)
+    if record.verdict == "overruled":
+        warn(fate)
+    else:
+        echo(fate, words=True)
+    for line in others:
         echo(line, words=True)
     for line in way_back(record, reader.turn(record)):
         echo(line)

@@ -31,6 +31,8 @@ AGENT_CHECKS: tuple[Callable[[AgentCase], Iterable[Diagnosis]], ...] = (
     standing.trusted_entries,
     standing.plugin,
     entries.hindrances,
+    entries.mods,
+    entries.hookless,
     trial.server_directory,
     trial.call,
     trial.variables,

@@ -16,12 +16,14 @@ from agent_hooks.cli.screen.wording import short
 from agent_hooks.errors import SettingsError, shown
 from agent_hooks.installs.edits import Format, read_settings
 from agent_hooks.installs.generated import plugin_path, stub_path
+from agent_hooks.installs.mods import loaded_mods
 from agent_hooks.installs.places import PROGRAM, Installation, doubled, install_line, missing
 from agent_hooks.installs.trusts import trust_path
 from agent_hooks.runner.runner import HookRunner
 from agent_hooks.server.fixed import fixed_in
 from agent_hooks.server.stub import config_of, stub_text
 from agent_hooks.storage.programs import find_program
+from agent_hooks.trust.ancestors import running
 
 # The system loads the libraries in these variables into every program.
 _LOADED = ("LD_", "DYLD_")
@@ -221,6 +223,24 @@ def hindrances(case: AgentCase) -> Iterator[Diagnosis]:
         for each in case.bridge.hindrances(path, settings, case.case.cwd, posted):
             text = f"{short(path)}: {each.text}"
             yield Diagnosis("problem" if each.always else "warning", case.bridge.name, text, each.remedy)
+
+
+def mods(case: AgentCase) -> Iterator[Diagnosis]:
+    """List the mods that the agent loads beside ours, each with its tier and its events."""
+    if not case.entries:
+        return
+    for each in loaded_mods(case.bridge, case.case.cwd):
+        yield Diagnosis("ok", case.bridge.name, f"mod {each}")
+
+
+def hookless(case: AgentCase) -> Iterator[Diagnosis]:
+    """Report each running session in which the agent runs no hook, because of an option."""
+    if not case.entries or not case.facts.hookless:
+        return
+    for process in running(case.facts.program):
+        if option := next((each for each in process.arguments if each in case.facts.hookless), None):
+            text = f"process {process.pid} was started with {option}, so it runs no hook"
+            yield case.warning(text, f"end it, and start {case.facts.program} without {option}")
 
 
 def _one_of_each_command(case: AgentCase) -> Iterable[tuple[Installation, Installed]]:

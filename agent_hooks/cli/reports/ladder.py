@@ -265,6 +265,10 @@ def _remedy(record: Record) -> str:
     decision, step = record.decision, _signer(record)
     given = (decision.remedy if decision else "") or (step.remedy if step else "")
     verdict = record.verdict
+    if verdict == "overruled":
+        mods = record.result.mods if record.result is not None else ()
+        loaded = f"the agent loads these mods: {'; '.join(mods)}" if mods else "no mod was found in the agent's files"
+        return f"{loaded}; see which may have overruled the hooks: agent-hooks doctor"
     if given:
         return given if given.startswith("a person can") else f"a person can allow it: {given}"
     if verdict in ("allow", "pass") and not record.changed:

@@ -30,6 +30,7 @@ ROWS = 100
 """The most rows of the table, unless the person wants another number; older records are only counted."""
 _COLUMNS = ("time", "id", "where", "call", "verdict", "by", "answer")
 _OPTIONAL = ("by", "answer")
+_WARNING = "bold red"
 # Characters of a part of a row.
 _WIDTH = 160
 # The fields of a line that belong to its file, or that the record has.
@@ -150,8 +151,8 @@ class RecordsTable:
         table = plain_table(*(_COLUMNS[at] for at in used))
         for column in table.columns[:2]:
             column.no_wrap = True
-        for row in rows:
-            table.add_row(*(cell(row[at]) for at in used))
+        for record, row in zip(self._newest, rows, strict=True):
+            table.add_row(*(cell(row[at]) for at in used), style=_style(record))
         console().print(table)
         if self._rows > len(self._newest):
             echo(f"before these {self._rows - len(self._newest)} more; --last N shows more, --json all of them")
@@ -283,6 +284,15 @@ def one_line(text: str, limit: int = _WIDTH) -> str:
     """Return a text on one line, harmless and cut."""
     line = " ".join(harmless(text[: limit * 4]).split())
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
+
+
+def _style(record: Record) -> str:
+    return _WARNING if record.verdict == "overruled" else ""
+
+
+def warn(line: str) -> None:
+    """Print a line on stdout, in red on a terminal."""
+    console().print(Text(harmless(line), _WARNING), soft_wrap=True)
 
 
 def cell(text: str) -> Text:

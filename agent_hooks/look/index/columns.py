@@ -20,9 +20,10 @@ from msgspec import Struct
 
 CHUNK = 4096
 """Calls in a chunk."""
-PASS, ALLOW, ASK, BLOCK, ABORTED, UNJUDGED, GONE = 0, 1, 2, 3, 4, 5, 255
-"""The verdicts; `GONE` is that of a row whose files were removed, which no question finds any more."""
-VERDICTS = ("pass", "allow", "ask", "block", "aborted", "unjudged")
+PASS, ALLOW, ASK, BLOCK, ABORTED, UNJUDGED, OVERRULED, GONE = 0, 1, 2, 3, 4, 5, 6, 255
+"""The verdicts.  `OVERRULED`: the call was blocked, and ran all the same; `GONE`: the files of the row were removed, and
+no question finds it any more."""
+VERDICTS = ("pass", "allow", "ask", "block", "aborted", "unjudged", "overruled")
 REWRITTEN, REDACTED, FAILED, BY_ORDER, CHANGED_FILES, FROM_TRANSCRIPT, ASKED, MAY_CHANGE = 1, 2, 4, 8, 16, 32, 64, 128
 """The flags of a call: a hook changed it, its result held secrets, a hook failed, it was joined with its transcript by
 order alone, its turn changed files and it may have done that, no record has it, a person was asked, it may change

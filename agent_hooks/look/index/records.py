@@ -16,9 +16,11 @@ from agent_hooks.look.index.alone import Alone
 from agent_hooks.look.index.book import Book, Told
 from agent_hooks.look.index.columns import (
     ASKED,
+    BLOCK,
     BY_ORDER,
     FROM_TRANSCRIPT,
     MAY_CHANGE,
+    OVERRULED,
     REDACTED,
     REWRITTEN,
     UNJUDGED,
@@ -154,7 +156,8 @@ class RecordsReader:
         elif isinstance(line, SlimResult) and not line.steps and not line.redacted:
             # The commonest line of all says nothing but that the call of a known row is over.
             row = self._book.recent(line.id)
-            if row is None or (line.turn_id and not self._book.columns.turn[row]):
+            columns = self._book.columns
+            if row is None or columns.verdict[row] == BLOCK or (line.turn_id and not columns.turn[row]):
                 self._half(line, at)
             else:
                 self._book.end(row, self._source.file, at)
@@ -232,6 +235,9 @@ class RecordsReader:
         if isinstance(line, SlimResult):
             if line.redacted:
                 flags |= REDACTED
+            # The block has a result of its own; that of a tool comes only if something else let the call run.
+            if line.status == "ok" and book.columns.verdict[row] == BLOCK:
+                book.columns.verdict[row] = OVERRULED
             if line.turn_id and not book.columns.turn[row]:
                 book.join_turn(row, line.turn_id, line.session)
         if flags:

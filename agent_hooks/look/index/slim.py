@@ -63,6 +63,7 @@ class SlimResult(SlimLine, tag="result", kw_only=True):
     """The end of a call."""
 
     tool: str
+    status: str
     redacted: dict[str, int] = {}
     turn_id: str = ""
     steps: tuple[SlimStep, ...] = ()

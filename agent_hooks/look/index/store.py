@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 
 from agent_hooks.errors import os_reason
 
-VERSION = 5
+VERSION = 6
 """The version of the tables; an index of another version is built again."""
 NAME = "index.sqlite"
 _SIDES = ("-wal", "-shm", "-journal")

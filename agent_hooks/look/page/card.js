@@ -92,7 +92,7 @@ function cause(card) {
   if (card.verdict === "pass") return [letThrough(card)];
   if (card.verdict === "unjudged") return ["No hook judged it: the call is known from a transcript only."];
   if (card.verdict === "allow") return ["Let through by a yes", ...(by ? [", asked ", by] : []), card.reason ? ": " : ".", card.reason ? foreign(card.reason, { most: 1000 }) : null];
-  const words = (card.verdict === "block" ? STOPPED[card.cause] : undefined) ?? { block: "Stopped ", ask: "Asked about ", aborted: "Left before a verdict " }[card.verdict] ?? "";
+  const words = (card.verdict === "block" ? STOPPED[card.cause] : undefined) ?? { block: "Stopped ", overruled: "Ran although it was stopped ", ask: "Asked about ", aborted: "Left before a verdict " }[card.verdict] ?? "";
   return [words, by, card.reason ? ": " : "", card.reason ? foreign(card.reason, { most: 1000 }) : null];
 }
 

@@ -6,11 +6,13 @@
  * calls of the new edge are summed up; when the movement rests, all are summed up again, with the waits that reach in.
  */
 
+import { VERDICTS } from "./verdicts.js";
+
 /** @typedef {import("./calls.js").Calls} Calls */
 
 /** The slots of a cell: one for each verdict, and one for the calls that the selection leaves out. */
-export const SLOTS = 8;
-export const LEFT_OUT = 6;
+export const LEFT_OUT = VERDICTS.length;
+export const SLOTS = LEFT_OUT + 1;
 
 export class Cells {
   constructor() {

@@ -9,7 +9,7 @@ import { VERDICTS } from "./verdicts.js";
 /** @typedef {{inks: {slots: number[], track: number}, line: string, text: string, hatch: CanvasPattern | null, accent: string}} Colours */
 
 // From the bottom of a column to its top, so that the rare verdicts lie above the usual one.
-const STACK = [LEFT_OUT, 0, 5, 1, 4, 2, 3];
+const STACK = [LEFT_OUT, 0, 5, 1, 4, 2, 3, 6];
 // The time in hooks that fills a track; the scale is logarithmic from 0.03 ms on.
 const [LEAST_MS, MOST_MS] = [0.03, 3000];
 const DECADES = Math.log10(MOST_MS / LEAST_MS);

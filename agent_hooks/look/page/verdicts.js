@@ -10,9 +10,11 @@ export const VERDICTS = [
   { name: "block", word: "stopped", sign: "✕" },
   { name: "aborted", word: "aborted", sign: "–" },
   { name: "unjudged", word: "not judged", sign: "○" },
+  { name: "overruled", word: "ran although stopped", sign: "‼" },
 ];
 
 const BLOCK = 3;
+const OVERRULED = 6;
 /** The verdict of a row whose record was removed. */
 export const GONE = 255;
 export const REWRITTEN = 1;
@@ -32,6 +34,7 @@ export const ASKED = 64;
 export const KINDS = [
   { name: "stopped", one: "stopped", many: "stopped", verdict: BLOCK },
   { name: "asked", one: "question", many: "questions", flag: ASKED },
+  { name: "overruled", one: "that ran although it was stopped", many: "that ran although they were stopped", verdict: OVERRULED, rest: true },
   { name: "rewritten", one: "rewritten", many: "rewritten", flag: REWRITTEN, rest: true },
   { name: "redacted", one: "with a hidden secret", many: "with hidden secrets", flag: REDACTED, rest: true },
   { name: "failed", one: "with a failed hook", many: "with failed hooks", flag: FAILED, rest: true },
@@ -48,12 +51,12 @@ export const isOf = (kind, verdict, flags) =>
   kind.verdict !== undefined ? verdict === kind.verdict : (flags & (kind.flag ?? 0)) !== 0;
 
 /**
- * Tell whether a call deserves a look: stopped, asked about, aborted, changed, or a hook failed.
+ * Tell whether a call deserves a look: stopped, overruled, asked about, aborted, changed, or a hook failed.
  * @param {number} verdict
  * @param {number} flags
  */
 export const isNotable = (verdict, flags) =>
-  (verdict >= 2 && verdict <= 4) || (flags & (REWRITTEN | REDACTED | FAILED | ASKED)) !== 0;
+  (verdict >= 2 && verdict <= 4) || verdict === OVERRULED || (flags & (REWRITTEN | REDACTED | FAILED | ASKED)) !== 0;
 
 /** @param {string} name */
 export const verdictOf = (name) => VERDICTS.find((each) => each.name === name) ?? { name, word: name, sign: "·" };
