@@ -8,6 +8,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from glob import escape, glob
 from pathlib import Path
 from typing import NamedTuple
 
@@ -143,7 +144,8 @@ def list_sessions(cwd: str) -> list[SessionSummary]:
 
     A file that is not a session is left out.
     """
-    files = Path(cwd, PROJECT_DIRECTORY, SESSIONS_DIRECTORY).glob("*.jsonl")
+    # Unlike `Path.glob`, it takes a directory for empty that goes away meanwhile.
+    files = map(Path, glob(os.path.join(escape(cwd), PROJECT_DIRECTORY, SESSIONS_DIRECTORY, "*.jsonl")))
     # Opening a pipe would wait for its other end.
     found = [each for path in files if path.is_file() and (each := _summary(path)) is not None]
     return [summary for _, summary in sorted(found, key=lambda each: (each[0], each[1].path), reverse=True)]

@@ -10,6 +10,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from glob import escape, glob
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -50,8 +51,9 @@ def _mods(bridge: Bridge, settings: Sequence[tuple[str, Mapping[str, Any]]], hom
             is_on = not isinstance(enabled, dict) or enabled.get(name, name in names) is True
             if is_on and (mod := _mod(name, "prepend" if name in names else tier, places.of(name))) is not None:
                 yield mod
-    for file in islice(sorted(home.glob("dev-mods/**/hooks/hooks.json")), _MODS):
-        root = file.parent.parent
+    found = glob(os.path.join(escape(str(home)), "dev-mods", "**", "hooks", "hooks.json"), recursive=True)
+    for file in sorted(found)[:_MODS]:
+        root = Path(file).parent.parent
         if (mod := _mod(root.name, "dev-mods", root)) is not None:
             yield mod
 
@@ -95,7 +97,8 @@ def _mod(name: str, tier: str, root: Path | None) -> Mod | None:
 
 
 def _sources(root: Path) -> Iterator[str]:
-    files = (path for path in sorted(root.rglob("*")) if path.suffix in _SUFFIXES and "node_modules" not in path.parts)
+    found = map(Path, sorted(glob(os.path.join(escape(str(root)), "**"), recursive=True)))
+    files = (path for path in found if path.suffix in _SUFFIXES and "node_modules" not in path.parts)
     for path in islice(files, _FILES):
         yield _read(path).decode("utf-8", "replace")
 

@@ -9,8 +9,8 @@ import itertools
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from glob import escape, glob
 from importlib import import_module
-from pathlib import Path
 from typing import BinaryIO
 
 from msgspec import Struct
@@ -154,7 +154,7 @@ def find_transcripts(paths: Iterable[str]) -> Iterator[tuple[str, bool]]:
     seen: set[str] = set()
     for path in paths:
         named = not os.path.isdir(path)
-        found = [path] if named else sorted(filter(os.path.isfile, map(str, Path(path).rglob("*.jsonl"))))
+        found = [path] if named else _fitting(path, "**/*.jsonl")
         for each in found:
             if (real := os.path.realpath(each)) not in seen:
                 seen.add(real)
@@ -175,6 +175,7 @@ def find_standard(home: str, environ: Mapping[str, str], projects: Iterable[str]
         yield from (("session", path) for path in _fitting(os.path.join(project, _SESSIONS[0]), _SESSIONS[1]))
 
 
-def _fitting(directory: str, pattern: str) -> Iterator[str]:
-    with suppress(OSError):
-        yield from sorted(str(path) for path in Path(directory).glob(pattern) if os.path.isfile(path))
+def _fitting(directory: str, pattern: str) -> list[str]:
+    # Unlike `Path.glob`, it takes a directory for empty that goes away meanwhile.
+    found = glob(os.path.join(escape(directory), pattern), recursive=True, include_hidden=True)
+    return sorted(filter(os.path.isfile, found))

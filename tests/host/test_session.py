@@ -23,6 +23,7 @@ from agent_hooks import SessionError, ToolResultMessage, UserMessage
 from agent_hooks.cli.interactive.candidates import session_option
 from agent_hooks.host.session import Session
 from agent_hooks.host.session_file import SessionSummary, list_sessions
+from agent_hooks.transcripts import find_transcripts
 from agent_hooks.values.wire import to_json
 
 
@@ -365,3 +366,18 @@ def test_an_entry_is_one_write_whatever_was_written_before(project: Path, monkey
     session.close()
     assert len(sizes) == 1000
     assert len(set(sizes)) == 1
+
+
+def test_a_directory_that_goes_away_has_no_sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another program may move it after it was found and before it is read."""
+    (tmp_path / ".agent" / "sessions").mkdir(parents=True)
+    read = os.scandir
+
+    def gone(path: Any = ".") -> Any:
+        if os.fspath(path).rstrip("/").endswith("sessions"):
+            raise FileNotFoundError(2, "No such file or directory", path)
+        return read(path)
+
+    monkeypatch.setattr(os, "scandir", gone)
+    assert list_sessions(str(tmp_path)) == []
+    assert list(find_transcripts([str(tmp_path)])) == []
