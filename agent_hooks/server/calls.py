@@ -30,6 +30,7 @@ from agent_hooks.bridges.driver import Bridging
 from agent_hooks.server.links import Links
 from agent_hooks.server.memory import Memory, key_of, short_id
 from agent_hooks.server.tripwire import Tripwire
+from agent_hooks.server.witness import Witness
 from agent_hooks.values.events import AgentEnd, SessionEvent, SessionReason
 
 MOST_PARENTS = 4096
@@ -95,6 +96,7 @@ class Calls:
         self._memory = Memory(bridge.name)
         self._tripwire = Tripwire(bridge, self._memory, knows)
         self._links = Links()
+        self._witness = Witness(bridge) if bridge.mod else None
         # The ids of the last calls that were blocked.
         self._blocked: dict[str, None] = {}
         # The text with which hooks kept an agent going the last time, by agent.
@@ -111,6 +113,8 @@ class Calls:
         """Return a happening with the facts that the agent leaves out, and without those that are no news."""
         self._memory.enter(happening.session_id)
         last, self._last = self._last, type(happening)
+        if self._witness is not None and happening.session_file:
+            self._witness.follow(happening.session_file)
         match happening:
             case CallEnded():
                 return self._end(happening)
@@ -132,6 +136,7 @@ class Calls:
         events = happening.events
         if has_session_event(happening, "start") or has_session_event(happening, "clear"):
             self._memory.starts()
+            self._links.start()
             if self._own_start:
                 self._own_start = False
                 kept = tuple(each for each in events if not (isinstance(each, SessionEvent) and each.reason == "start"))
@@ -192,10 +197,14 @@ class Calls:
             if known is None:
                 known = await self._answer_call(happening, bridging)
                 self._links.answered(happening, known)
-            return known
+            warning = self._silence(happening, bridging) if isinstance(happening, CallEnded) else None
+            return known if warning is None else replace(known, messages=(*known.messages, warning))
+        warnings = self._unseen(happening, bridging)
         if isinstance(happening, PermissionAsked | PromptGiven) and (block := self._tripwire.block()) is not None:
             return await bridging.refuse(happening, block)
         verdict = await bridging.answer(happening)
+        if warnings:
+            verdict = replace(verdict, messages=(*verdict.messages, *warnings))
         if isinstance(happening, PromptGiven) and verdict.block is not None:
             self._running.discard(happening.agent_id)
         if isinstance(happening, EventsReported) and any(isinstance(each, AgentEnd) for each in happening.events):
@@ -255,6 +264,32 @@ class Calls:
         named = f" ({'; '.join(mods)})" if mods else ""
         remedy = f"a mod may have overruled your hooks{named}: agent-hooks doctor {self._bridge.name}"
         return replace(call, overruled_by=mods), f"agent_hooks: {reason}; {remedy}"
+
+    def _silence(self, call: CallEnded, bridging: Bridging) -> str | None:
+        """Return the text for the user if only one of mod and settings hook has reported a call.
+
+        Without the mod, another mod can overrule the hooks, so the session is stopped.  Without settings hooks, the mod
+        judges alone.
+        """
+        remedy = f"to check: agent-hooks doctor {self._bridge.name}"
+        match self._links.silent(call):
+            case "mod":
+                reason = f"the mod of agent_hooks no longer reports calls, such as {call.native_name}"
+                self._tripwire.raise_alarm(reason)
+                return f"agent_hooks: {reason}; {remedy}"
+            case "settings" if bridging.has_gates(call) and self._memory.is_news("settings hooks"):
+                return f"agent_hooks: the settings hooks report no calls, so the mod judges alone; {remedy}"
+        return None
+
+    def _unseen(self, happening: Happening, bridging: Bridging) -> list[str]:
+        """Return texts for the user about calls that the transcript has and that no hook was asked about."""
+        is_rest = isinstance(happening, PromptGiven) or (
+            isinstance(happening, EventsReported) and any(isinstance(each, AgentEnd) for each in happening.events)
+        )
+        if self._witness is None or not is_rest or not happening.session_file or happening.agent_id != "main":
+            return []
+        found = (self._tripwire.warning(call, bridging) for call in self._witness.ran(happening.session_file))
+        return [text for text in found if text is not None]
 
     def _stop(self, agent: str, go_on: str | None) -> None:
         """Count that hooks kept an agent going, or forget the count of one that stops."""

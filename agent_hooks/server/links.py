@@ -8,6 +8,8 @@ again.
 
 from __future__ import annotations
 
+from typing import Literal
+
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -15,17 +17,26 @@ from agent_hooks.bridges.base.happenings import Call, CallAsked, CallEnded
 from agent_hooks.bridges.base.verdicts import Verdict
 from agent_hooks.server.memory import key_of, short_id
 
+Silent = Literal["mod", "settings", None]
+"""A link that does not report: the mod, or the settings hook below it."""
 FIELD = "agent_hooks_link"
 """The field of a payload that names the link; a settings hook has no such field."""
+_MOD, _SETTINGS = "call", ""
+"""The outermost link of a mod, which sees a call first and its result last, and a settings hook."""
 # The number of calls that are remembered.
 _MOST = 256
 
 
 class _Reported(Struct):
-    """A call that was answered: the links that have reported it, and the verdict for each form of it, by digest."""
+    """A call that was answered: the links that have reported it as it is now, and the verdict for each form of it, by
+    digest.
+
+    `seen`: the links that have reported it in any form.
+    """
 
     links: set[str]
     verdicts: dict[str, Verdict]
+    seen: set[str]
 
 
 class Links:
@@ -33,13 +44,29 @@ class Links:
 
     def __init__(self) -> None:
         self._reported: dict[tuple[type[Call], str, str], _Reported] = {}
+        self._has_mod = False
+
+    def start(self) -> None:
+        """Begin a session: its process may have a mod or not."""
+        self._has_mod = False
+
+    def silent(self, call: CallEnded) -> Silent:
+        """Return the link that has not reported a call that is over, although the other one has."""
+        found, link = self._reported.get(_identity(call, CallAsked)), _link(call)
+        if found is None or (link == _MOD and _SETTINGS in found.seen) or (link == _SETTINGS and _MOD in found.seen):
+            return None
+        if link == _MOD:
+            return "settings"
+        return "mod" if link == _SETTINGS and self._has_mod else None
 
     def known(self, call: CallAsked | CallEnded) -> Verdict | None:
         """Return the verdict on a call that another link has reported, `None` for a new call."""
         found, link = self._reported.get(_identity(call)), _link(call)
         verdict = None if found is None or link in found.links else found.verdicts.get(_key(call))
+        self._has_mod |= link == _MOD
         if found is not None and verdict is not None:
             found.links.add(link)
+            found.seen.add(link)
         return verdict
 
     def answered(self, call: CallAsked | CallEnded, verdict: Verdict) -> None:
@@ -54,14 +81,16 @@ class Links:
             verdicts[_key(replace(call, input=verdict.input))] = replace(verdict, input=None)
         if isinstance(call, CallEnded) and verdict.output is not None:
             verdicts[_key(replace(call, output=verdict.output))] = replace(verdict, output=None)
-        self._reported.pop(_identity(call), None)
-        self._reported[_identity(call)] = _Reported({_link(call)}, verdicts)
+        link, former = _link(call), self._reported.pop(_identity(call), None)
+        # The same link reports another call with the same id.
+        seen = set() if former is None or link in former.seen else former.seen
+        self._reported[_identity(call)] = _Reported({link}, verdicts, {*seen, link})
         while len(self._reported) > _MOST:
             del self._reported[next(iter(self._reported))]
 
 
-def _identity(call: Call) -> tuple[type[Call], str, str]:
-    return type(call), call.agent_id, short_id(call.tool_call_id)
+def _identity(call: Call, kind: type[Call] | None = None) -> tuple[type[Call], str, str]:
+    return kind or type(call), call.agent_id, short_id(call.tool_call_id)
 
 
 def _link(call: Call) -> str:

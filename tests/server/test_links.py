@@ -23,11 +23,12 @@ def call(command: str = "ls", link: str = "", identity: str = "1") -> bytes:
     return request({**CALL, "session_id": "s", "tool_use_id": identity, "tool_input": {"command": command}, **named})
 
 
-def result(text: str, link: str = "", command: str = "ls") -> bytes:
+def result(text: str, link: str = "", command: str = "ls", identity: str = "1") -> bytes:
     """Return a report of a result by a link."""
     named = {FIELD: link} if link else {}
     response = {"stdout": text, "stderr": "", "interrupted": False}
-    return request({**RESULT, "tool_input": {"command": command}, "tool_response": response, **named}, "PostToolUse")
+    facts = {"tool_use_id": identity, "tool_input": {"command": command}, "tool_response": response}
+    return request({**RESULT, **facts, **named}, "PostToolUse")
 
 
 class TestLinks:
@@ -121,3 +122,45 @@ class TestLinks:
             assert "the tripwire has stopped this session" in str(
                 stdout_of(await server.handle(call("ls", identity="2")))
             )
+
+    async def test_a_mod_that_falls_silent_is_an_alarm(self, tmp_path: Path) -> None:
+        """Another mod can overrule the hooks then.  A session that never had the mod goes on."""
+        gate = hook_on("tool_call", lambda event, ctx: None)
+        start = {"hook_event_name": "SessionStart", "session_id": "s", "source": "startup"}
+        async with serving(tmp_path, gate) as server:
+            await server.handle(request(start, "SessionStart"))
+            await server.handle(call())
+            assert stdout_of(await server.handle(result("listed"))) == {}
+            for link in ("call", "check", ""):
+                await server.handle(call(link=link, identity="2"))
+            for link in ("", "check", "call"):
+                assert stdout_of(await server.handle(result("listed", link, identity="2"))) == {}
+            await server.handle(call(identity="3"))
+            told = stdout_of(await server.handle(result("listed", identity="3")))
+            assert "the mod of agent_hooks no longer reports calls, such as Bash" in told["systemMessage"]
+            stopped = stdout_of(await server.handle(call(identity="4")))
+        assert "the tripwire has stopped this session" in str(stopped)
+
+    async def test_a_call_that_a_mod_rewrites_is_reported_by_all_links(self, tmp_path: Path) -> None:
+        """So it is no alarm, although it is judged again."""
+        gate = hook_on("tool_call", lambda event, ctx: None)
+        async with serving(tmp_path, gate) as server:
+            await server.handle(call("ls", "call"))
+            for link in ("check", ""):
+                await server.handle(call("ls -l", link))
+            for link in ("", "check", "call"):
+                command = "ls" if link == "call" else "ls -l"
+                assert stdout_of(await server.handle(result("listed", link, command=command))) == {}
+
+    async def test_settings_hooks_that_are_silent_are_told_once(self, tmp_path: Path) -> None:
+        """Another mod answers their events; the mod judges alone."""
+        gate = hook_on(
+            "tool_call", lambda event, ctx: Block("not this one") if event.input["command"] == "rm" else None
+        )
+        texts = []
+        async with serving(tmp_path, gate) as server:
+            for identity in "12":
+                await server.handle(call(link="call", identity=identity))
+                texts.append(str(stdout_of(await server.handle(result("listed", "call", identity=identity)))))
+            assert "deny" in str(stdout_of(await server.handle(call("rm", "call", "3"))))
+        assert ["the settings hooks report no calls" in text for text in texts] == [True, False]
