@@ -131,11 +131,12 @@ export const register: Register = on => {
   // Other mods neither answer nor change what this one asks for.
   on('http.fetch', async ($, e, next) => (isOurs(next) ? await next.to(e, 'core') : await next(e)))
   on('process.run', async ($, e, next) => (isOurs(next) ? await next.to(e, 'core') : await next(e)))
+  on('ui.log', async ($, e, next) => (isOurs(next) ? await next.to(e, 'core') : await next(e)))
 
   on('tool.call', async ($, e: any, next: any) => {
     let before: Record<string, any>
     try {
-      before = (await answered($, 'PreToolUse', { ...call(e), agent_hooks_link: 'call' })).hookSpecificOutput ?? {}
+      before = await told($, await answered($, 'PreToolUse', { ...call(e), agent_hooks_link: 'call' }))
     } catch (error) {
       return { deny: failed('this call, so it is denied', error) }
     }
@@ -146,7 +147,7 @@ export const register: Register = on => {
     asked.delete(e.tool_use_id)
     if (result.deny !== undefined) return result
     try {
-      return await redacted($, rewritten, result)
+      return withContext(await redacted($, rewritten, result), before)
     } catch (error) {
       return { deny: failed('the result of this call, which has run, so it is withheld', error) }
     }
@@ -177,7 +178,7 @@ export const register: Register = on => {
     const response = result.updatedToolOutput ?? e.tool_response
     const fields = { tool_name, tool_input, tool_use_id, tool_response: response, agent_hooks_link: 'check' }
     const agent = agent_id === undefined ? {} : { agent_id }
-    const found = (await answered($, 'PostToolUse', { ...fields, ...agent })).hookSpecificOutput ?? {}
+    const found = await told($, await answered($, 'PostToolUse', { ...fields, ...agent }))
     return found.updatedToolOutput === undefined ? result : { ...result, updatedToolOutput: found.updatedToolOutput }
   }).catch(() => ({ updatedToolOutput: failed('this result, so it is withheld', 'it took too long') }))
 
@@ -188,8 +189,20 @@ export const register: Register = on => {
   }).catch(() => ({ decision: 'deny', reason: failed('this call, so it is denied', 'it took too long') }))
 }
 
+// Show the user what the hooks say to the user, and return the rest of the server's answer.
+async function told($: any, answer: Answer): Promise<Record<string, any>> {
+  if (answer.systemMessage !== undefined) await $.ui.log(answer.systemMessage)
+  return answer.hookSpecificOutput ?? {}
+}
+
+// Return the result of a call with the text that hooks add for the model.
+function withContext(result: any, answer: Record<string, any>): any {
+  if (answer.additionalContext === undefined) return result
+  return { ...result, context: [...(result.context ?? []), answer.additionalContext] }
+}
+
 async function checked($: any, e: any): Promise<Record<string, any>> {
-  const found = (await answered($, 'PreToolUse', { ...call(e), agent_hooks_link: 'check' })).hookSpecificOutput ?? {}
+  const found = await told($, await answered($, 'PreToolUse', { ...call(e), agent_hooks_link: 'check' }))
   if (found.permissionDecision === 'ask') asked.set(e.tool_use_id, String(found.permissionDecisionReason))
   return found
 }
@@ -203,7 +216,8 @@ function kept(e: any): Record<string, unknown> {
 async function redacted($: any, e: any, result: any): Promise<any> {
   const event = result.isError ? 'PostToolUseFailure' : 'PostToolUse'
   const shown = result.isError ? { error: result.text ?? String(result.result) } : { tool_response: result.result }
-  const after = (await answered($, event, { ...call(e), ...shown, agent_hooks_link: 'call' })).hookSpecificOutput ?? {}
-  if (after.updatedToolOutput === undefined) return result
-  return { result: after.updatedToolOutput, ...(result.context === undefined ? {} : { context: result.context }) }
+  const after = await told($, await answered($, event, { ...call(e), ...shown, agent_hooks_link: 'call' }))
+  if (after.updatedToolOutput === undefined) return withContext(result, after)
+  const context = result.context === undefined ? {} : { context: result.context }
+  return withContext({ result: after.updatedToolOutput, ...context }, after)
 }
