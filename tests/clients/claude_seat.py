@@ -57,8 +57,9 @@ class Played:
 
     @property
     def notices(self) -> list[str]:
-        """The messages that the person got before the answer."""
-        return [each["content"] for each in self.messages if each.get("subtype") == "informational"]
+        """The messages of hooks, and of mods, that the user got before the answer."""
+        fields = {"informational": "content", "ui_log": "text"}
+        return [each[fields[kind]] for each in self.messages if (kind := each.get("subtype")) in fields]
 
     @property
     def results(self) -> list[Result]:

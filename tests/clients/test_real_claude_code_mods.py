@@ -175,3 +175,47 @@ def test_a_server_that_stays_silent_denies(claude: ClaudeSeat) -> None:
     run = claude.play(Say(calls=[bash("echo one")]), Say("done"))
     assert "no server can be started" in run.results[0].text
     assert "prependPlugins" in run.results[0].text
+
+
+SPEAKS = """
+from agent_hooks import AddContext, Block
+
+def register(api):
+    @api.on("tool_call")
+    def gate(event, ctx):
+        ctx.ui.notify(f"judged {event.input['command']}")
+        return Block("not that", remedy="ask Ada") if event.input["command"] == "echo no" else None
+
+    @api.on("tool_result")
+    def explain(event, ctx):
+        return AddContext("more about it")
+"""
+
+
+def test_what_hooks_say_reaches_the_user_and_the_model_once(claude: ClaudeSeat) -> None:
+    """The mod asks first, so it shows the messages, and adds the context to the result."""
+    claude.hook(SPEAKS)
+    run = claude.play(Say(calls=[bash("echo yes")]), Say(calls=[bash("echo no")]), Say("done"))
+    said = "\n".join(run.notices)
+    assert [said.count(text) for text in ("judged echo yes", "judged echo no", "ask Ada")] == [1, 1, 1]
+    assert "not that" in run.results[1].text
+    assert json.dumps(run.requests[-1].body).count("more about it") == 1
+
+
+def test_settings_hooks_that_another_mod_answers_are_told(claude: ClaudeSeat) -> None:
+    """Our mod judges alone then."""
+    claude.hook(SPEAKS)
+    add_mod(claude, MODS["answers-all-hooks"][0], first=True)
+    run = claude.play(Say(calls=[bash("echo yes")]), Say(calls=[bash("echo yes")]), Say("done"))
+    assert "\n".join(run.notices).count("the settings hooks report no calls, so the mod judges alone") == 1
+
+
+def test_a_call_that_no_hook_saw_is_found_in_the_transcript(claude: ClaudeSeat) -> None:
+    """Without our mod, another one can keep calls and results from the settings hooks, but not the end of the run."""
+    claude.install()
+    path = claude.client.home / ".claude/settings.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "prependPlugins": [], "enabledPlugins": {}}))
+    add_mod(claude, "on('classic.PreToolUse', () => ({})); on('classic.PostToolUse', () => ({}))", first=True)
+    run = claude.play(Say(calls=[bash("echo yes")]), Say("done"))
+    assert run.results[0].text == "yes"
+    assert "Bash ran without having been judged" in claude.client.hooks("doctor", "claude-code", code=1).stdout
