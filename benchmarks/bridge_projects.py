@@ -107,14 +107,15 @@ def served(project: Project) -> Iterator[Resident]:
     imports = "from agent_hooks.bridges import open_bridge; from agent_hooks.server.stub import write_stub"
     project.run([sys.executable, "-c", f"{imports}; write_stub(open_bridge({AGENT!r}))"])
     assert (output := project.run(project.ask, subprocess.PIPE)).startswith(b"{"), output
-    server = _server_of(project)
+    server = server_of(project)
     try:
         yield server
     finally:
         end(server)
 
 
-def _server_of(project: Project) -> Resident:
+def server_of(project: Project) -> Resident:
+    """Return the running server of a project."""
     status = project.run([sys.executable, "-m", "agent_hooks", "serve", "--status", "--json"], subprocess.PIPE)
     mine = next(each for each in json.loads(status)["servers"] if each["project"] == str(project.folder))
     return Resident(project, f"{mine['path']}.socket", mine["pid"])

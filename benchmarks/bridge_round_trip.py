@@ -1,8 +1,9 @@
 """A round trip of one gate in the real Claude Code, measured between two requests to its model.
 
 The model is a script on this machine: it asks for one shell command again and again.  The time from its answer to the
-next request is a turn: the gate, the command, and the work of Claude Code itself.  Four sessions take turns, so that a
-busy machine disturbs all of them alike: without a hook, and with a hook that is `/bin/true`, a bare interpreter, or ours.
+next request is a turn: the gate, the command, and the work of Claude Code itself.  Six sessions take turns, so that a
+busy machine disturbs all of them alike: without a hook, with a hook that is `/bin/true`, a bare interpreter, or ours, and
+as `agent-hooks install` leaves the agent, with our mod and with an empty one in its place.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ from typing import Any
 
 from agent_hooks.bridges import open_bridge
 from agent_hooks.installs.generated import stub_path
+from agent_hooks.installs.seat import MODS
 from benchmarks import peer_runs
 from benchmarks.bridge_commands import TRUE
-from benchmarks.bridge_projects import AGENT, BASE, EVENT, Project, served
+from benchmarks.bridge_projects import AGENT, BASE, EVENT, Project, end, served, server_of
 from benchmarks.harness import Effort, NotHereError, Rounds, Row, interleave
 from benchmarks.peer_runs import ROOT
 
@@ -32,6 +34,8 @@ TESTS = ROOT / "tests"
 HOOK = "def register(api):\n    @api.on('tool_call')\n    async def nothing(event, ctx): ...\n"
 CALL = ("Bash", {"command": "true", "description": "Do nothing"})
 NAME = "a gate in Claude Code, added to a turn"
+MOD = "our mod in Claude Code, added to a turn"
+EMPTY = "export const register = on => { on('tool.call', async ($, e, next) => await next(e)) }\n"
 # The hooks to compare with, by the word for their sessions.
 FLOORS = {"base": "a bare interpreter", "true": "/bin/true"}
 # Seconds for Claude Code to start, and for a turn.
@@ -48,6 +52,9 @@ async def round_trip(folder: Path, effort: Effort) -> list[Row]:
         projects = {name: Project(folder / name, {}) for name in ("none", *FLOORS)} | {"ours": ours}
         gates = {"none": None, "true": TRUE, "base": BASE, "ours": gate}
         sessions = {name: stack.enter_context(_opened(projects[name], gates[name])) for name in projects}
+        for name, register in {"mod": None, "empty": EMPTY}.items():
+            installed = stack.enter_context(_installed(folder / name, register))
+            sessions[name] = stack.enter_context(_opened(installed, None))
         for session in sessions.values():
             session.wait()
         rounds = await interleave({name: session.turn for name, session in sessions.items()}, effort)
@@ -61,6 +68,7 @@ def _rows(rounds: Rounds) -> list[Row]:
     return [
         Row(NAME, ours, "ms", peers=floors, note=note),
         *(_to_floor(ours, floor, f"to that of {name}") for name, floor in floors.items()),
+        Row(MOD, _added(rounds, "mod", "empty"), "ms", must=2, note="to an empty mod in its place"),
     ]
 
 
@@ -70,9 +78,9 @@ def _to_floor(ours: float, floor: float, note: str) -> Row:
     return Row(NAME, None, note=note, problem="not measured: the machine was so busy that the other hook took no time")
 
 
-def _added(rounds: Rounds, name: str) -> float:
+def _added(rounds: Rounds, name: str, floor: str = "none") -> float:
     """Return the milliseconds that a gate adds: the median of the differences within a round."""
-    pairs = zip(rounds.times[name], rounds.times["none"], strict=True)
+    pairs = zip(rounds.times[name], rounds.times[floor], strict=True)
     return median(one - other for one, other in pairs) * 1e3
 
 
@@ -85,13 +93,24 @@ def _need_client() -> None:
 
 
 @contextmanager
+def _installed(folder: Path, register: str | None) -> Iterator[Project]:
+    """Install our hooks in a project, with another text of the mod if there is one, and end the server that it starts."""
+    project = Project(folder, {}, HOOK)
+    project.run([sys.executable, "-m", "agent_hooks", "install", AGENT])
+    if register is not None:
+        (project.home / MODS / AGENT / "hooks" / "register.ts").write_text(register)
+    yield project
+    end(server_of(project))
+
+
+@contextmanager
 def _opened(project: Project, gate: list[str] | None) -> Iterator[Session]:
     """Start Claude Code in a project, with a gate, and end it."""
     client = importlib.import_module("clients.drivers").ClaudeCode(project.folder, project.folder / "home")
-    settings = {} if gate is None else open_bridge(AGENT).install({}, gate, [EVENT])
-    path = project.folder / ".claude" / "settings.json"
-    path.parent.mkdir()
-    path.write_text(json.dumps(settings))
+    if gate is not None:
+        path = project.folder / ".claude" / "settings.json"
+        path.parent.mkdir()
+        path.write_text(json.dumps(open_bridge(AGENT).install({}, gate, [EVENT])))
     session = Session(client)
     try:
         yield session
