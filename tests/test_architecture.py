@@ -27,7 +27,7 @@ LAYERS = [
     "records runner",
     "hook_process pipeline",
     "__init__ bridges",
-    "installs host",
+    "adapters installs host",
     "server testing transcripts",
     "look",
     "cli",
