@@ -27,9 +27,9 @@ LAYERS = [
     "records runner",
     "hook_process pipeline",
     "__init__ bridges",
-    "adapters installs host",
+    "installs host",
     "server testing transcripts",
-    "look",
+    "adapters look",
     "cli",
     "__main__",
 ]

@@ -6,27 +6,39 @@
 The SDK runs Claude Code in a process of its own, and gets the events of its hooks by the same protocol as a settings hook.
 So the bridge to Claude Code reads the events and writes the answers.  The hooks judge in this process, whatever settings
 Claude Code reads.
+
+Where it reads settings with our entries, the hooks that are installed there judge too, in the resident server.  Claude
+Code asks both sides at the same time, so a rewrite of one side could lead past the gates of the other.  The rules:
+
+1. The server is told of each call as one more link, so the installed hooks judge it once.  See `server.links`.
+2. This side judges the call as they leave it.  If this side changes it, they judge the changed call again.
+3. The stricter verdict holds.  If both sides change a call, it is denied, because Claude Code takes only one change.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
+import os
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from msgspec.structs import replace
 
 from agent_hooks.bridges import open_bridge
-from agent_hooks.bridges.base import Bridge
-from agent_hooks.bridges.base.happenings import EventsReported, Happening
-from agent_hooks.bridges.base.verdicts import UNJUDGED, UNREADABLE, Reply
+from agent_hooks.bridges.base.happenings import CallAsked, EventsReported, Happening
+from agent_hooks.bridges.base.verdicts import UNJUDGED, UNREADABLE, Reply, Verdict
 from agent_hooks.bridges.base.words import BridgeError
+from agent_hooks.bridges.command import CommandBridge
 from agent_hooks.bridges.driver import BridgeUI, Bridging, wrong_matchers
 from agent_hooks.concurrency.lanes import Lane
 from agent_hooks.errors import AgentHooksError, HookUsageError, describe, log, shown
 from agent_hooks.runner.runner import HookRunner
+from agent_hooks.server.control import place_of
+from agent_hooks.server.linking import LinkVerdict, ask_server
+from agent_hooks.values.answers import Block
 from agent_hooks.values.events import SessionEvent
+from agent_hooks.values.frozen import thaw
 
 if TYPE_CHECKING:
     from claude_agent_sdk import HookMatcher
@@ -35,6 +47,8 @@ if TYPE_CHECKING:
 __all__ = ["hooks"]
 
 INSTALL = "the extra `claude-sdk` is not installed: pip install 'agent-hooks-runtime[claude-sdk]'"
+# The names of this side for the server: of its reports of calls as they came, and of calls that it has changed.
+_LINK, _LINK_AGAIN = "sdk", "sdk, changed"
 
 
 def hooks(runner: HookRunner) -> dict[HookEvent, list[HookMatcher]]:
@@ -54,6 +68,7 @@ def hooks(runner: HookRunner) -> dict[HookEvent, list[HookMatcher]]:
     except ImportError:
         raise AgentHooksError(INSTALL) from None
     bridge = open_bridge("claude-code")
+    assert isinstance(bridge, CommandBridge), "hooks of Claude Code are commands"
     for text in wrong_matchers(runner, bridge.tools):
         log().warning("%s", text)
     answering = _Answering(runner, bridge)
@@ -76,13 +91,15 @@ def hooks(runner: HookRunner) -> dict[HookEvent, list[HookMatcher]]:
 class _Answering:
     """Answers the events of a client, one after the other: `answering.callback(name)` is the callback of an event."""
 
-    def __init__(self, runner: HookRunner, bridge: Bridge) -> None:
+    def __init__(self, runner: HookRunner, bridge: CommandBridge) -> None:
         self._bridge = bridge
         self._bridging = Bridging(runner, BridgeUI(), resident=True, divide=bridge.parts)
         # The client runs the tools of one message at the same time.
         self._lane = Lane()
         # The session whose start the hooks have had.
         self._session: str | None = None
+        # The path of the resident server of the client's project.
+        self._server = ""
 
     def callback(self, name: str) -> Callable[[Any, str | None, Any], Awaitable[dict[str, Any]]]:
         return partial(self._call, name)
@@ -103,7 +120,10 @@ class _Answering:
         await self._lane.enter()
         try:
             told = await self._start(happening)
-            verdict = await self._bridging.answer(happening)
+            if isinstance(happening, CallAsked):
+                verdict = await self._judge(happening)
+            else:
+                verdict = await self._bridging.answer(happening)
         finally:
             self._lane.leave()
         return self._bridge.encode(happening, replace(verdict, messages=(*told, *verdict.messages)))
@@ -113,6 +133,7 @@ class _Answering:
         if happening.session_id == self._session or happening.starts:
             return ()
         self._session = happening.session_id
+        self._server = place_of(happening.cwd or os.getcwd())
         file = happening.session_file
         start = EventsReported(
             name=happening.name,
@@ -123,3 +144,44 @@ class _Answering:
             events=(SessionEvent(reason="start", session_file=file),),
         )
         return (await self._bridging.answer(start)).messages
+
+    async def _judge(self, call: CallAsked) -> Verdict:
+        """Return the verdict of both sides on a call."""
+        theirs = await self._ask(call.name, call.native, _LINK)
+        if theirs.block is not None:
+            return _with_texts(await self._bridging.refuse(call, Block(theirs.block)), theirs)
+        left = call if theirs.input is None else self._changed(call, theirs.input)
+        ours = _with_texts(await self._bridging.answer(left), theirs)
+        if ours.block is not None:
+            return ours
+        if ours.input is None:
+            return replace(ours, ask=_joined(theirs.ask, ours.ask), input=theirs.input)
+        changed = self._changed(call, ours.input)
+        again = await self._ask(call.name, changed.native, _LINK_AGAIN)
+        block = again.block
+        if block is None and (theirs.input is not None or again.input is not None):
+            block = f"hooks of this program and installed hooks changed this call; call this instead: {ours.input}"
+        if block is not None:
+            return _with_texts(await self._bridging.refuse(changed, Block(block)), again)
+        return _with_texts(replace(ours, ask=_joined(again.ask, ours.ask)), again)
+
+    def _changed(self, call: CallAsked, input: Mapping[str, Any]) -> CallAsked:
+        """Return a call with another input, which may have other parts."""
+        changed = self._bridge.decode_as(call.name, self._bridge.with_input(call, thaw(input)))
+        assert isinstance(changed, CallAsked), "it is the same event"
+        return changed
+
+    async def _ask(self, event: str, payload: Mapping[str, Any], link: str) -> LinkVerdict:
+        """Return the verdict of the installed hooks on a call."""
+        return await ask_server(self._server, self._bridge, payload, event, link)
+
+
+def _joined(*questions: str | None) -> str | None:
+    """Return the questions of both sides as one, `None` if there is none."""
+    return "\n\n".join(dict.fromkeys(filter(None, questions))) or None
+
+
+def _with_texts(verdict: Verdict, theirs: LinkVerdict) -> Verdict:
+    """Return a verdict with the texts of the installed hooks, which no other link gives."""
+    context, messages = (*theirs.context, *verdict.context), (*theirs.messages, *verdict.messages)
+    return replace(verdict, context=context, messages=messages)

@@ -54,8 +54,13 @@ class Links:
             verdicts[_key(replace(call, input=verdict.input))] = replace(verdict, input=None)
         if isinstance(call, CallEnded) and verdict.output is not None:
             verdicts[_key(replace(call, output=verdict.output))] = replace(verdict, output=None)
-        self._reported.pop(_identity(call), None)
-        self._reported[_identity(call)] = _Reported({_link(call)}, verdicts)
+        found, link = self._reported.pop(_identity(call), None), _link(call)
+        if found is None or link in found.links:
+            found = _Reported(set(), {})
+        # A link that has not reported the call yet knows another form of it.  The other forms stay.
+        found.links.add(link)
+        found.verdicts.update(verdicts)
+        self._reported[_identity(call)] = found
         while len(self._reported) > _MOST:
             del self._reported[next(iter(self._reported))]
 

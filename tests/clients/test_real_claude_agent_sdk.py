@@ -93,7 +93,11 @@ async def test_the_stricter_of_the_runner_and_the_installed_hooks_holds(sdk: Sdk
     print("SEEN", seen, sdk.lines())
 
 
-@pytest.mark.parametrize("sources", [SOURCES[0], SOURCES[2]], ids=[NAMES[0], NAMES[2]])
+# With these, the client reads the entries of an installation. With the last ones, it reads no mod of the user.
+WITH_ENTRIES: list[dict[str, Any]] = [{}, {"setting_sources": ["user", "project"]}, {"setting_sources": ["local"]}]
+
+
+@pytest.mark.parametrize("sources", WITH_ENTRIES, ids=["absent", "user-and-project", "local"])
 async def test_a_call_that_one_side_changes_is_judged_by_the_other(sdk: SdkSeat, sources: dict[str, Any]) -> None:
     """A rewrite must not lead past a gate: of the runner, or of the project."""
     sdk.hook(THEIRS)
