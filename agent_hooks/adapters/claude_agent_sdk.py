@@ -3,9 +3,9 @@
     async with HookRunner(await discover_and_load_hooks(), cwd=".") as runner:
         options = ClaudeAgentOptions(hooks=hooks(runner))
 
-The SDK runs Claude Code in a process of its own, and gets the events of its hooks by the same protocol as a settings hook.
-So the bridge to Claude Code reads the events and writes the answers.  The hooks judge in this process, whatever settings
-Claude Code reads.
+The SDK runs Claude Code in a process of its own, and gets its events by the same protocol as a settings hook.  So the
+bridge to Claude Code reads the events and writes the answers.  The hooks judge in this process, whatever settings Claude
+Code reads.
 
 Where it reads settings with our entries, the hooks that are installed there judge too, in the resident server.  Claude
 Code asks both sides at the same time, so a rewrite of one side could lead past the gates of the other.  The rules:
@@ -160,7 +160,9 @@ class _Answering:
         again = await self._ask(call.name, changed.native, _LINK_AGAIN)
         block = again.block
         if block is None and (theirs.input is not None or again.input is not None):
-            block = f"hooks of this program and installed hooks changed this call; call this instead: {ours.input}"
+            wanted = json.dumps(self._bridge.their_input(call, ours.input), ensure_ascii=False)
+            reason = "hooks of this program and installed hooks changed this call"
+            block = f"{reason}; call this instead: {call.native_name} {wanted}"
         if block is not None:
             return _with_texts(await self._bridging.refuse(changed, Block(block)), again)
         return _with_texts(replace(ours, ask=_joined(again.ask, ours.ask)), again)

@@ -77,7 +77,13 @@ async def ask_server(path: str, bridge: Bridge, payload: Mapping[str, Any], even
         if signed != signature(key_in(agent_home()), digest_of(request), answer + b"\n"):
             raise AgentHooksError(f"another program answers in the server's place: find it, and remove {path}.socket")
         return msgspec.json.decode(answer, type=tuple[int, LinkVerdict])[1]
-    except (OSError, anyio.EndOfStream, anyio.BrokenResourceError, anyio.IncompleteRead, anyio.DelimiterNotFound) as exc:
+    except (
+        OSError,
+        anyio.EndOfStream,
+        anyio.BrokenResourceError,
+        anyio.IncompleteRead,
+        anyio.DelimiterNotFound,
+    ) as exc:
         raise AgentHooksError(f"the server did not answer: {describe(exc)}: agent-hooks serve --log") from exc
     except msgspec.MsgspecError as exc:
         raise AgentHooksError(f"the server could not judge this: {describe(exc)}: agent-hooks serve --log") from exc

@@ -1,9 +1,10 @@
-"""The links of an agent that report the same call: a mod in its process, and a settings hook below it.
+"""The links of an agent that report the same call: a mod in its process, a settings hook below it, and
+another judge, see `linking`.
 
 Each link gets a verdict, and the hooks judge a call once.  A report is of the same call if another link has reported it
 with the same id, tool and input.  A report with the same id from the same link is of another call, because some models
-repeat ids.  A mod may rewrite a call that an earlier link has reported.  Then the digest differs, and the hooks judge
-again.
+repeat ids.  For the same reason, each prompt begins with new `Links`.  A mod may rewrite a call that an earlier link has
+reported.  Then the digest differs, and the hooks judge again.
 """
 
 from __future__ import annotations

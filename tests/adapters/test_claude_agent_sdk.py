@@ -13,7 +13,10 @@ from agent_hooks import AddContext, AgentHooksError, Ask, Block, Continue, HookR
 from agent_hooks.adapters.claude_agent_sdk import hooks
 from agent_hooks.bridges import open_bridge
 from agent_hooks.hooks.loaded import LoadedHook
-from support import hook_on, runner_of
+from support import ROOT, hook_on, runner_of
+
+# Its import takes long on a busy machine, so it does not count to the time of a test.
+pytest.importorskip("claude_agent_sdk")
 
 CALL = {"tool_name": "Bash", "tool_input": {"command": "ls", "description": "x"}, "tool_use_id": "toolu_1"}
 RESPONSE = {"stdout": "a secret", "stderr": "", "interrupted": False, "isImage": False}
@@ -179,3 +182,9 @@ def test_only_a_runner_has_hooks() -> None:
     """The result of loading is easily given instead."""
     with pytest.raises(HookUsageError, match="wants a HookRunner"):
         hooks([])  # type: ignore[arg-type]
+
+
+def test_the_page_shows_the_example() -> None:
+    """The tests with real clients run it."""
+    source = (ROOT / "examples" / "claude_sdk.py").read_text()
+    assert f"```python file=claude_sdk.py\n{source}```" in (ROOT / "docs" / "claude-agent-sdk.md").read_text()

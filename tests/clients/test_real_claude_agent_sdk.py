@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -12,9 +14,10 @@ from claude_agent_sdk import PermissionResultAllow, PermissionResultDeny, Result
 
 from agent_hooks import AddContext, Ask, Block, Continue, Replace, Rewrite, Stop
 from clients.claude_seat import bash
+from clients.client import PATIENCE
 from clients.sdk_seat import SdkSeat
 from model_server import Say
-from support import hook_on, runner_of
+from support import ROOT, hook_of, hook_on, runner_of
 
 pytestmark = [
     pytest.mark.client,
@@ -89,8 +92,9 @@ async def test_the_stricter_of_the_runner_and_the_installed_hooks_holds(sdk: Sdk
     assert [sdk.has(name) for name in names] == [False, not are_read, True]
     assert "no ours here" in run.results[0].text
     assert ("the project says no" in run.results[1].text) == are_read
-    assert "touch ours" in seen and "touch fine" in seen
-    print("SEEN", seen, sdk.lines())
+    # A call that the installed hooks block does not come to the runner's gates.
+    assert seen == ["touch ours", *([] if are_read else ["touch theirs"]), "touch fine"]
+    assert sdk.lines() == ([f"touch {name}" for name in names] if are_read else [])
 
 
 # With these, the client reads the entries of an installation. With the last ones, it reads no mod of the user.
@@ -107,12 +111,17 @@ async def test_a_call_that_one_side_changes_is_judged_by_the_other(sdk: SdkSeat,
 
     seen: list[str] = []
     runner, _ = runner_of(
-        hook_on("before_tool_call", rewrite, tool="bash"), hook_on("tool_call", blocking("made-ours", seen), path="b.py")
+        hook_on("before_tool_call", rewrite, tool="bash"),
+        hook_on("tool_call", blocking("made-ours", seen), path="b.py"),
     )
     calls = [Say(calls=[bash(f"touch {name}")]) for name in ("become-ours", "pass", "fine")]
     run = await sdk.judge(runner, *calls, Say("done"), **sources)
-    print("SEEN", seen, sdk.lines(), run.results)
     assert [sdk.has(name) for name in ("made-ours", "theirs", "fine")] == [False, False, True]
+    assert "no made-ours here" in run.results[0].text
+    assert "the project says no" in run.results[1].text
+    # Each form of a call is judged once on each side.
+    assert seen == ["touch made-ours", "touch theirs", "touch fine"]
+    assert sdk.lines() == ["touch made-ours", "touch pass", "touch theirs", "touch fine"]
 
 
 @pytest.mark.parametrize("mode", ["default", "acceptEdits", "bypassPermissions", "dontAsk"])
@@ -190,8 +199,6 @@ async def test_a_blocked_prompt_does_not_reach_the_model(sdk: SdkSeat) -> None:
         def gate(input: Any, output: Any) -> None:
             if "forbidden" in output.message:
                 output.blocked, output.reason = True, "not this prompt"
-
-    from support import hook_of
 
     runner, _ = runner_of(hook_of(register))
     run = await sdk.judge(runner, Say("done"), prompts=["the forbidden one", "hello"], setting_sources=[])
@@ -277,3 +284,34 @@ async def test_calls_of_one_message_are_each_judged(sdk: SdkSeat) -> None:
     assert sorted(seen) == [f"touch {number}" for number in range(4)]
     assert [result.is_error for result in run.results] == [False, False, True, False]
     assert [sdk.has(str(number)) for number in range(4)] == [True, True, False, True]
+
+
+def test_the_example_obeys_the_hooks_that_are_approved(sdk: SdkSeat) -> None:
+    """It asks at the terminal."""
+    sdk.add_hook(
+        "gate.py",
+        """
+        from agent_hooks import Ask, Block
+
+        def register(api):
+            @api.on("tool_call", tool="bash")
+            def gate(event, ctx):
+                return Block("not this one") if "first" in event.input["command"] else Ask("Sure?", "it writes")
+        """,
+    )
+    sdk.trust()
+    left, _ = sdk.script(*(Say(calls=[bash(f"touch {name}")]) for name in ("first", "second", "third")), Say("done"))
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "examples/claude_sdk.py"), "go"],
+        cwd=sdk.project,
+        env=sdk.client.environment(),
+        input="y\nn\n",
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert done.stdout.splitlines()[-1] == "done", done.stderr
+    assert done.stdout.count("Sure?") == 2
+    assert [sdk.has(name) for name in ("first", "second", "third")] == [False, True, False]
+    assert not left
+    assert "Traceback" not in done.stderr
