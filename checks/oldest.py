@@ -11,6 +11,7 @@ import sys
 from checks.environments import ROOT, pytest, python
 
 LEFT_OUT = (
+    "tests/adapters",
     "tests/chaos",
     "tests/checkpoints",
     "tests/checks",
@@ -35,6 +36,7 @@ LEFT_OUT = (
 )
 # Of the commands, `run` and `rpc` are tried.
 PATTERNS_LEFT_OUT = (
+    "tests/adapters",
     "tests/bridges/test_[!b]*.py",
     "tests/cli/test_[ab]*.py",
     "tests/cli/test_cli_[!r]*.py",

@@ -30,7 +30,7 @@ LAYERS = [
     "installs host",
     "transcripts",
     "server testing",
-    "look",
+    "adapters look",
     "cli",
     "__main__",
 ]

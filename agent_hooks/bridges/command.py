@@ -323,6 +323,10 @@ class CommandBridge(CommandSettings, ABC):
         """Return an input of ours as the agent takes it."""
         return to_theirs(self.tools, event.native_name, input)
 
+    def with_input(self, event: CallAsked, input: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the payload of a call with another input, which is in our words."""
+        return {**event.native, self.fields.input: self.their_input(event, input)}
+
     def native_result(self, event: CallEnded, output: ToolOutput) -> tuple[Any, list[str]]:
         """Return a changed result as the agent takes it, by default its text, and the texts that have no place there."""
         return output.text, []

@@ -163,6 +163,7 @@ class Calls:
         if is_ours or is_empty:
             return _without_events(given)
         self._running.add(agent)
+        self._links = Links()
         self._memory.begins_run(agent)
         return given
 

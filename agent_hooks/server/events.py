@@ -7,13 +7,16 @@ A request is a line with a JSON array, which holds the request and a payload.
     ← {"agent_hooks": "0.1.0", "protocol": 3}
     ← SIGNATURE [0, {…}]
     → [{…, "do": "tell", "agent": "claude-code", "event": "…"}, {…}]
+    → [{…, "do": "link", "agent": "claude-code", "event": "…"}, {…}]
+    ← SIGNATURE [0, {"block": "…"}]
     → [{"do": "status"}, null]
     ← {"pid": …, "project": "…", …}
 
 The server's first line is its version.  The answer to an event is the exit code and the JSON object to print.  A request
 that begins with a nonce gets a signed answer: the HMAC-SHA-256 of the request's digest and the answer, by the key in the
 agent home.  So a client knows its server, sends no secret, and needs no further round trip.  `tell` is
-an event that was posted by HTTP, see `http`.  `status` and `look`, which refreshes the ports, are answered with the
+an event that was posted by HTTP, see `http`.  `link` is a call that another judge of the session reports, see `linking`.
+`status` and `look`, which refreshes the ports, are answered with the
 server's status.
 """
 
@@ -29,11 +32,12 @@ from msgspec import Struct
 from agent_hooks import __version__
 from agent_hooks.bridges import open_bridge
 from agent_hooks.bridges.base import Bridge
-from agent_hooks.bridges.base.happenings import Happening
+from agent_hooks.bridges.base.happenings import CallAsked, Happening
 from agent_hooks.bridges.base.verdicts import SILENCE, UNJUDGED, UNREADABLE, Reply
 from agent_hooks.bridges.base.words import BridgeError
 from agent_hooks.errors import AgentHooksError, log
 from agent_hooks.server.guests import judging_bridge
+from agent_hooks.server.linking import reply_to_link
 from agent_hooks.server.sessions import Sessions
 from agent_hooks.server.stub import PROTOCOL
 from agent_hooks.server.tasks import failure_text, is_cancellation
@@ -119,7 +123,16 @@ class Events:
     async def _reply(self, bridge: Bridge, happening: Happening, request: ServerRequest) -> Reply:
         if request.do == "tell":
             return await self._reply_to_posted(bridge, happening)
+        if request.do == "link":
+            return await self._reply_to_link(bridge, happening)
         return bridge.encode(happening, await self._sessions.answer(bridge, happening, request.environment))
+
+    async def _reply_to_link(self, bridge: Bridge, happening: Happening) -> Reply:
+        """Return the verdict on a call of a session that an entry of ours has opened; no opinion on any other call."""
+        environment = self._sessions.environment(bridge, happening)
+        if environment is None or not isinstance(happening, CallAsked):
+            return SILENCE
+        return reply_to_link(await self._sessions.answer(bridge, happening, environment))
 
     async def _reply_to_posted(self, bridge: Bridge, happening: Happening) -> Reply:
         """Return the reply to an event that came by HTTP, which has no environment.

@@ -1,9 +1,10 @@
-"""The links of an agent that report the same call: a mod in its process, and a settings hook below it.
+"""The links of an agent that report the same call: a mod in its process, a settings hook below it, and
+another judge, see `linking`.
 
 Each link gets a verdict, and the hooks judge a call once.  A report is of the same call if another link has reported it
 with the same id, tool and input.  A report with the same id from the same link is of another call, because some models
-repeat ids.  A mod may rewrite a call that an earlier link has reported.  Then the digest differs, and the hooks judge
-again.
+repeat ids.  For the same reason, each prompt begins with new `Links`.  A mod may rewrite a call that an earlier link has
+reported.  Then the digest differs, and the hooks judge again.
 """
 
 from __future__ import annotations
@@ -28,15 +29,10 @@ _MOST = 256
 
 
 class _Reported(Struct):
-    """A call that was answered: the links that have reported it as it is now, and the verdict for each form of it, by
-    digest.
-
-    `seen`: the links that have reported it in any form.
-    """
+    """A call that was answered: the links that have reported it, and the verdict for each form of it, by digest."""
 
     links: set[str]
     verdicts: dict[str, Verdict]
-    seen: set[str]
 
 
 class Links:
@@ -53,7 +49,7 @@ class Links:
     def silent(self, call: CallEnded) -> Silent:
         """Return the link that has not reported a call that is over, although the other one has."""
         found, link = self._reported.get(_identity(call, CallAsked)), _link(call)
-        if found is None or (link == _MOD and _SETTINGS in found.seen) or (link == _SETTINGS and _MOD in found.seen):
+        if found is None or (link == _MOD and _SETTINGS in found.links) or (link == _SETTINGS and _MOD in found.links):
             return None
         if link == _MOD:
             return "settings"
@@ -66,7 +62,6 @@ class Links:
         self._has_mod |= link == _MOD
         if found is not None and verdict is not None:
             found.links.add(link)
-            found.seen.add(link)
         return verdict
 
     def answered(self, call: CallAsked | CallEnded, verdict: Verdict) -> None:
@@ -81,10 +76,13 @@ class Links:
             verdicts[_key(replace(call, input=verdict.input))] = replace(verdict, input=None)
         if isinstance(call, CallEnded) and verdict.output is not None:
             verdicts[_key(replace(call, output=verdict.output))] = replace(verdict, output=None)
-        link, former = _link(call), self._reported.pop(_identity(call), None)
-        # The same link reports another call with the same id.
-        seen = set() if former is None or link in former.seen else former.seen
-        self._reported[_identity(call)] = _Reported({link}, verdicts, {*seen, link})
+        found, link = self._reported.pop(_identity(call), None), _link(call)
+        if found is None or link in found.links:
+            found = _Reported(set(), {})
+        # A link that has not reported the call yet knows another form of it.  The other forms stay.
+        found.links.add(link)
+        found.verdicts.update(verdicts)
+        self._reported[_identity(call)] = found
         while len(self._reported) > _MOST:
             del self._reported[next(iter(self._reported))]
 

@@ -300,9 +300,9 @@ class Server:
         except (ValueError, TypeError, RecursionError) as exc:
             return error_line(f"no request: {describe(exc)}")
         match request.do:
-            case "answer" | "tell" if not request.is_current:
+            case "answer" | "link" | "tell" if not request.is_current:
                 return error_line(f"this is agent_hooks {__version__}, protocol {PROTOCOL}")
-            case "answer" | "tell":
+            case "answer" | "link" | "tell":
                 return await self._events.answer(request, payload, is_wanted)
             case "status":
                 pass

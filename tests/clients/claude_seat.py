@@ -121,6 +121,17 @@ class ClaudeSeat(Seat):
         path = self.project / "log"
         return path.read_text().splitlines() if path.exists() else []
 
+    def script(self, *replies: Reply) -> tuple[deque[Reply], list[Recorded]]:
+        """Give the model exactly these replies; return those that are left, and the requests to it, as they come."""
+        left, requests = deque(replies), list[Recorded]()
+
+        def choose(request: Recorded) -> Reply:
+            requests.append(request)
+            return left.popleft() if left else Fail(418, "the script has ended")
+
+        self.client.server.choose = choose
+        return left, requests
+
     def play(
         self,
         *replies: Reply,
@@ -130,13 +141,7 @@ class ClaudeSeat(Seat):
         environment: Mapping[str, str] | None = None,
     ) -> Played:
         """Give it a prompt, and the model exactly these replies; `allow`: tools that need no permission."""
-        left, requests = deque(replies), list[Recorded]()
-
-        def choose(request: Recorded) -> Reply:
-            requests.append(request)
-            return left.popleft() if left else Fail(418, "the script has ended")
-
-        self.client.server.choose = choose
+        left, requests = self.script(*replies)
         line = [*self.client.headless(prompt, asks=True), *args, *(["--allowedTools", *allow] if allow else [])]
         output, _ = self.client.execute(line, environment)
         assert not left, f"the model was not asked for {left}\n{output}"

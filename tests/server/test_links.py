@@ -71,6 +71,25 @@ class TestLinks:
             await server.handle(call())
         assert len(seen) == 3
 
+    async def test_a_repeated_id_of_a_later_turn_is_another_call(self, tmp_path: Path) -> None:
+        """Each prompt begins a turn, also where another link reports first then."""
+        seen: list[str] = []
+        prompt = {"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": "go on"}
+        async with serving(tmp_path, hook_on("tool_call", lambda event, ctx: seen.append("call"))) as server:
+            await server.handle(call())
+            await server.handle(request(prompt, "UserPromptSubmit"))
+            await server.handle(call(link="call"))
+        assert len(seen) == 2
+
+    async def test_each_form_of_a_call_is_judged_once(self, tmp_path: Path) -> None:
+        """A judge reports a call, and again after its own change, before the settings hook reports it."""
+        seen: list[str] = []
+        gate = hook_on("tool_call", lambda event, ctx: seen.append(event.input["command"]))
+        async with serving(tmp_path, gate) as server:
+            for command, link in (("ls", "sdk"), ("ls -l", "sdk, changed"), ("ls", ""), ("ls -l", "check")):
+                await server.handle(call(command, link))
+        assert seen == ["ls", "ls -l"]
+
     async def test_a_rewrite_of_ours_is_the_same_call_below(self, tmp_path: Path) -> None:
         """The settings hook sees the call as our mod has passed it on."""
         seen: list[str] = []

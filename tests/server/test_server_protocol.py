@@ -62,13 +62,16 @@ def request(payload: object = CALL, event: str = "PreToolUse", **fields: Any) ->
 
 
 @asynccontextmanager
-async def serving(path: Path, *hooks: LoadedHook, opening: FindHooks | None = None) -> AsyncIterator[Server]:
-    """Run a server, and stop it at the end, for so long as a test waits."""
-    server = Server(str(path / "s"), str(path), opening or FakeOpening(*hooks))
+async def serving(
+    path: Path, *hooks: LoadedHook, opening: FindHooks | None = None, at: str | None = None
+) -> AsyncIterator[Server]:
+    """Run a server for a project, and stop it at the end, for so long as a test waits; `at`: the path of its files."""
+    at = at or str(path / "s")
+    server = Server(at, str(path), opening or FakeOpening(*hooks))
     with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(server.serve_in_loop)
-            while not (path / "s.socket").exists():
+            while not os.path.exists(f"{at}.socket"):
                 await anyio.sleep(0.001)
             # The server goes on when its task is cancelled, as it does after a hook that cancels all tasks.
             try:
