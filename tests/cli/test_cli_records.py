@@ -105,7 +105,7 @@ def test_a_command_in_a_skill_is_recorded_with_the_skill(command: Command, agent
     """The JSON, the table, the ladder and `why` say that the call is not the model's."""
     call = {"tool_input": {"command": "cat .env"}, "tool_use_id": "toolu_1:inner:preamble-0"}
     origin = {"command_name": "release", "command_source": "projectSettings", "invoked_by": "model"}
-    reply = agent("PreSkillShellCommand", **call, **origin)
+    reply = agent("PreSkillShellCommand", tool_name="Bash", **call, **origin)
     assert reply["hookSpecificOutput"]["permissionDecision"] == "deny"
     agent("PreToolUse", tool_input={"command": "ls"}, tool_use_id="toolu_2")
     skill, model = objects(command)
