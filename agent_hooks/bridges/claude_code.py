@@ -278,6 +278,11 @@ class ClaudeCode(ClaudeCodeSettings):
         """Return the schema of a tool that a transformer may give an argument it lacks."""
         return _EXCLUDES.get(native_name, NO_SCHEMA)
 
+    def origin_of(self, payload: Mapping[str, Any]) -> str:
+        """Return the skill, or the slash command, whose text has the command of a call."""
+        name = payload.get("command_name")
+        return f"skill {name}" if isinstance(name, str) and name else ""
+
     def our_result(self, response: Any) -> ToolOutput:
         """Return a tool's response as hooks get it."""
         return our_result(response)

@@ -27,6 +27,8 @@ _TRUSTED = "hasTrustDialogAccepted"
 # Where Claude Code finds plugins, which of them it loads, and which of them are first in each chain.
 _MARKETS, _ENABLED, _FIRST = "extraKnownMarketplaces", "enabledPlugins", "prependPlugins"
 _SEAT = "agent-hooks@agent-hooks"
+# The plugin from the marketplace file of the repository.  It only tells how to install.
+_UNKEYED = "agent-hooks@agent-hooks-source"
 _MANAGED = (
     "/etc/claude-code/managed-settings.json",
     "/Library/Application Support/ClaudeCode/managed-settings.json",
@@ -104,11 +106,16 @@ class ClaudeCodeSettings(CommandBridge, ABC):
     def _above(self, found: Mapping[str, Any]) -> Iterator[Hindrance]:
         """Yield the mods that can overrule our hooks."""
         enabled, first = found.get(_ENABLED), found.get(_FIRST)
-        others = [name for name, on in enabled.items() if on and name != _SEAT] if isinstance(enabled, dict) else []
+        loaded = [name for name, on in enabled.items() if on] if isinstance(enabled, dict) else []
+        others = [name for name in loaded if name not in (_SEAT, _UNKEYED)]
         listed = [str(name) for name in first] if isinstance(first, list) else []
         above = listed[: listed.index(_SEAT)] if _SEAT in listed else [*listed, *others]
         if above:
             text = f"these plugins come before agent-hooks, so their mods can overrule your hooks: {', '.join(above)}"
+            yield Hindrance(text, always=False, remedy=f"run agent-hooks install {_AGENT}")
+        before = loaded[: loaded.index(_SEAT)] if _SEAT in loaded else []
+        if namesakes := [name for name in before if name.partition("@")[0] == self.mod_name]:
+            text = f"of plugins with one name the first is loaded, so our mod is not: {', '.join(namesakes)}"
             yield Hindrance(text, always=False, remedy=f"run agent-hooks install {_AGENT}")
 
     mod = "claude-code"
@@ -119,11 +126,12 @@ class ClaudeCodeSettings(CommandBridge, ABC):
     def seated(self, settings: Mapping[str, Any], directory: str) -> dict[str, Any]:
         found = self.unseated(settings)
         source = {"source": {"source": "directory", "path": directory}}
+        # Of several plugins with one name, Claude Code loads the first one.
         for key, members in ((_MARKETS, {self.mod_name: source}), (_ENABLED, {_SEAT: True})):
             known = found.get(key, {})
             if not isinstance(known, dict):
                 raise BridgeError(f"{key} must be an object, not {shown(known)}")
-            found[key] = {**known, **members}
+            found[key] = {**members, **known}
         first = found.get(_FIRST, [])
         if not isinstance(first, list):
             raise BridgeError(f"{_FIRST} must be a list, not {shown(first)}")
@@ -144,6 +152,10 @@ class ClaudeCodeSettings(CommandBridge, ABC):
             if not found[_FIRST]:
                 del found[_FIRST]
         return found
+
+    def unkeyed(self, settings: Mapping[str, Any]) -> str:
+        enabled = settings.get(_ENABLED)
+        return _UNKEYED if isinstance(enabled, dict) and enabled.get(_UNKEYED) else ""
 
     def variables(self, settings: Mapping[str, Any]) -> Sequence[str]:
         """Return the names in `env`."""

@@ -159,7 +159,12 @@ class CommandBridge(CommandSettings, ABC):
             "native_name": native_name,
             "parts": tuple(self.parts(name, arguments)),
             "stays_open": stays_open(self.tools, native_name),
+            "origin": self.origin_of(payload),
         }
+
+    def origin_of(self, payload: Mapping[str, Any]) -> str:
+        """Return the text that has a call, see `Call.origin`; empty for a call of the model."""
+        return ""
 
     def input_of(self, payload: Mapping[str, Any], key: str) -> dict[str, Any]:
         """Return the input of a call, in the agent's words.  Raises `BridgeError`."""

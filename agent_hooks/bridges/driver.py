@@ -354,3 +354,17 @@ def never_reached(rows: Iterable[EventRow], listened: Collection[str]) -> list[s
     """Return the events and points that hooks listen to, and that no event of the other agent reaches."""
     reached = {"event", "redaction", "filter_output", "undo"}.union(*(row.feeds for row in rows))
     return sorted(set(listened) - reached)
+
+
+def unsupported(agent: str, rows: Sequence[EventRow], hooks: Iterable[LoadedHook]) -> list[tuple[str, str]]:
+    """Return the path of each hook that asks for more than the other agent has, with the rest of the sentence.
+
+    `agent`: the name of the other agent; `rows`: its events.
+    """
+    found = list[tuple[str, str]]()
+    for hook in hooks:
+        for name in never_reached(rows, listened_to([hook])):
+            found.append((hook.path, f"listens to {name}, and {agent} has no such event"))
+        for tool in hook.tools:
+            found.append((hook.path, f"offers the tool {tool.name}, and {agent} takes no tools from hooks"))
+    return found

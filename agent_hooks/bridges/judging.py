@@ -64,9 +64,11 @@ class ForeignTool:
         native_name: str = "",
         stays_open: bool = False,
         overruled_by: tuple[str, ...] = (),
+        origin: str = "",
     ) -> None:
         self.name = name
         self.native_name = native_name
+        self.origin = origin
         self.input_schema = input_schema
         self.stays_open = stays_open
         self.overruled_by = overruled_by
@@ -138,7 +140,7 @@ class Judging:
 
     async def refuse(self, call: CallAsked, place: Surroundings, block: Block) -> Verdict:
         """Refuse a call before any gate has judged it; its observers and the records get the refusal."""
-        new = self._new(ForeignTool(call.tool_name, native_name=call.native_name), call, place)
+        new = self._new(ForeignTool(call.tool_name, native_name=call.native_name, origin=call.origin), call, place)
         return await self._refuse([_Judged(refuse(new, block), None, allowed=False)])
 
     def has_gates(self, call: Call) -> bool:
@@ -197,7 +199,7 @@ class Judging:
         self._ui.asked = None
         number = len(parts) - len(concerned) + 1
         each = _as_call(call, Part(call.tool_name, call.input), number)
-        judged = self._new(ForeignTool(each.tool_name, native_name=each.native_name), each, place)
+        judged = self._new(ForeignTool(each.tool_name, native_name=each.native_name, origin=each.origin), each, place)
         if recorder is not None:
             judged = replace(judged, trail=recorder.begin(judged))
         if undecidable == "block":
@@ -223,6 +225,7 @@ class Judging:
             input_schema=call.input_schema,
             native_name=call.native_name,
             stays_open=call.stays_open,
+            origin=call.origin,
         )
         outer = get_running_call()
         set_running_call(parent or outer)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache
@@ -255,14 +256,19 @@ def uninstall(bridge: Bridge, wish: Wish) -> bool:
             wish.prove(_homes(bridge, entries))
         _finish(bridge, wish)
         found = _found(bridge, wish)
+    done = [each.target.path for each in found if not each.problem]
+    kept, others = _remaining(bridge, wish, done)
     for each in found:
         if each.problem:
             complain(each.problem)
         else:
-            _take_out(bridge, each, wish)
+            _take_out(bridge, each, wish, unseats=each.target.name == "user" and not (kept or others))
     if not found:
         tell(f"{', '.join(map(short, asked))}: nothing of agent_hooks is there")
-    _clean_up(bridge, wish, [each.target.path for each in found if not each.problem])
+    for path in others:
+        tell(f"{path}: is installed too; the generated file stays for it")
+    if not (kept or others):
+        _clean_up(bridge, wish)
     return not any(each.problem for each in found)
 
 
@@ -270,9 +276,15 @@ def _found(bridge: Bridge, wish: Wish) -> list[Installation]:
     return [each for each in installations(bridge, wish.cwd) if wish.target in (None, each.target.name)]
 
 
-def _take_out(bridge: Bridge, installation: Installation, wish: Wish) -> None:
+def _remaining(bridge: Bridge, wish: Wish, done: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the settings files of this project and of others that hold entries of ours besides those in `done`."""
+    here = [each.target.path for each in installations(bridge, wish.cwd) if each.target.path not in done]
+    return here, elsewhere(bridge, [*here, *done])
+
+
+def _take_out(bridge: Bridge, installation: Installation, wish: Wish, *, unseats: bool) -> None:
     check_links(installation.target, wish.cwd)
-    edits = uninstalling(bridge, installation)
+    edits = uninstalling(bridge, installation, unseats=unseats)
     _show(bridge, edits, wish)
     if not wish.dry_run:
         make_all(bridge, edits)
@@ -281,9 +293,14 @@ def _take_out(bridge: Bridge, installation: Installation, wish: Wish) -> None:
         if planned.changes:
             gone = "; the file held nothing else, so it is removed" if planned.after is None else ""
             tell(f"{short(planned.path)}: {'would be ' * wish.dry_run}uninstalled{gone}")
-        if os.path.lexists(planned.backup) and not planned.spent:
-            text = "the file was changed since; its text from before the installation is in"
-            tell(f"{text} {short(planned.backup)}")
+        _tell_backup(planned)
+
+
+def _tell_backup(planned: Edit) -> None:
+    """Name a backup that stays, because the user has changed the file since the installation."""
+    if planned.changes and os.path.lexists(planned.backup) and not planned.spent:
+        text = "the file was changed since, and keeps these changes; its text from before the installation is in"
+        tell(f"{text} {short(planned.backup)}; if you do not need that: rm {shlex.quote(planned.backup)}")
 
 
 def _unseat(bridge: Bridge, wish: Wish) -> None:
@@ -295,19 +312,11 @@ def _unseat(bridge: Bridge, wish: Wish) -> None:
         remove_mods()
     if planned.changes:
         tell(f"{short(planned.path)}: the mod {'would be ' * wish.dry_run}taken out")
+        _tell_backup(planned)
 
 
-def _clean_up(bridge: Bridge, wish: Wish, done: Sequence[str]) -> None:
-    """Remove the generated files, unless entries name them; print the places of these entries then.
-
-    `done`: the settings files that hold no entries of ours any more, or would hold none.
-    """
-    left = [each.target.path for each in installations(bridge, wish.cwd) if each.target.path not in done]
-    others = elsewhere(bridge, [*left, *done])
-    for path in others:
-        tell(f"{path}: is installed too; the generated file stays for it")
-    if left or others:
-        return
+def _clean_up(bridge: Bridge, wish: Wish) -> None:
+    """Remove the generated files, which no entry names any more."""
     if bridge.mod:
         _unseat(bridge, wish)
     if wish.dry_run:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from agent_hooks.bridges.base import Bridge
 from agent_hooks.bridges.base.happenings import Happening
-from agent_hooks.bridges.driver import BridgeUI, Bridging, listened_to, wrong_matchers
+from agent_hooks.bridges.driver import BridgeUI, Bridging, listened_to, unsupported, wrong_matchers
 from agent_hooks.cli.setup import Setup, find_watched, load, make_runner, put_in_force, records_of, sources_of
 from agent_hooks.cli.streams import complain
 from agent_hooks.errors import AgentHooksError, HookError, log
@@ -132,10 +132,13 @@ class Opening:
     def _idle_handlers(self, setup: Setup, runner: HookRunner) -> list[str]:
         """Return a sentence for each matcher that fits no tool, and for each needed event that is not installed.
 
-        A hook that was added after the installation must not stay silent without a word.
+        A hook that was added after the installation must not stay silent without a word.  A thing that the agent does
+        not have is said once, because no command mends it.
         """
         # Imported here, because most events need no settings.
+        from agent_hooks.cli.screen.wording import short
         from agent_hooks.installs.places import installations, missing
+        from agent_hooks.installs.told import untold
 
         listened = listened_to(
             setup.loaded.hooks,
@@ -143,10 +146,12 @@ class Opening:
             setup.redactor,
             checkpoints=setup.settings.checkpoints.enabled,
         )
+        lacking = unsupported(self._bridge.name, self._bridge.describe(), setup.loaded.hooks)
         idle = missing(self._bridge, installations(self._bridge, setup.cwd, self._environment), listened)
         return [
             *wrong_matchers(runner, self._bridge.tools),
             *(f"{each}: {each.remedy}" for each in idle),
+            *untold(self._bridge, [f"{short(path)} {text}" for path, text in lacking]),
         ]
 
     def _guards(self, setup: Setup) -> list[Guard]:

@@ -89,6 +89,27 @@ PATTERN = "|".join(map(_pattern, AGENT_PLACES))
 """Matches the end of a path, in small letters, from the agent's directory on."""
 
 
+# The code that a client loads of a project by itself, besides the places above: a skill that is a plugin with hooks and
+# servers, a plugin with its marketplace, and a package of tools.  The user may well want it.
+_LOADED_CODE = (
+    r"\.claude/skills/[^/]+/(?:hooks/.+|\.claude-plugin/.+|\.mcp\.json|\.lsp\.json)",
+    r"skills/[^/]+/\.claude-plugin/.+",
+    r"\.(?:gemini|qwen)/skills/[^/]+/hooks/.+",
+    r"\.codex/(?:plugins|agents)/.+",
+    r"\.agents/(?:plugins/.+|hooks\.json)",
+    r"\.github/(?:extensions|plugin)/.+",
+    r"\.opencode/(?:package\.json|node_modules/.+)",
+    r"\.pi/(?:hooks|tools)/.+",
+    r"\.openclaw/workspace/(?:hooks|\.openclaw-plugin)/.+",
+)
+CODE_PATTERN = "|".join(_LOADED_CODE)
+"""Matches the end of a path of code that a client loads, in small letters, from its directory on."""
+TEXT_PATTERN = r"\.(?:claude|codex|agents|gemini|qwen|pi|opencode)/(?:skills|agents?|commands?)/.+\.md"
+"""Matches the end of a path of a text with a header that may hold hooks: a skill, a sub-agent or a command."""
+HOOKED_TEXT = r"^hooks[ \t]*:[ \t]*(?:\{.*)?\r?$"
+"""Matches the line of such a header that begins its hooks."""
+
+
 def moved(environment: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the directories that variables name instead of the usual ones, each with the names in it that decide."""
     for place in AGENT_PLACES:

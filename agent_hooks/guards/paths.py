@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from agent_hooks.guards.agents import HOOKED_TEXT, TEXT_PATTERN
 from agent_hooks.guards.base import DEFAULT_OPTIONS, Finding, GuardedCall, GuardOptions, path_of, plain
 from agent_hooks.guards.control import ControlFiles
 from agent_hooks.guards.lazy import lazy_pattern
@@ -30,6 +31,7 @@ REASONS = {
     "account-file": "is an account file of the system",
     "process-memory": "shows the memory or the environment of a process",
     "guard-settings": "decides which calls are allowed; only a person changes it",
+    "client-code": "is code or a hook that a client loads of the project by itself",
     "records": "is a record of decisions, which only a person reads",
     "system-file": "belongs to the operating system",
     "invisible-characters": "holds characters that cannot be seen, or that look like others",
@@ -163,6 +165,8 @@ class _Audit:
         for each in named:
             write = self._verb.changes and (not each.source or self._verb.moves)
             self._judge(each.path, write=write, source=each.source, elsewhere=each.elsewhere)
+            if write and not each.elsewhere:
+                self._judge_text(each.path)
         glob = call.input.get("glob")
         if call.tool_name == "grep" and isinstance(glob, str):
             # A search that names no directory begins in the current one.
@@ -170,6 +174,13 @@ class _Audit:
                 top = normalise(directory, cwd=call.cwd, home=call.home)
                 for path in _globbed(glob, top, call.home):
                     self._find(path, glob, write=False, glob="*" in path)
+
+    def _judge_text(self, given: str) -> None:
+        """Judge a skill, a sub-agent or a command whose new text has hooks in its header."""
+        path = normalise(given, cwd=self._call.cwd, home=self._call.home).lower()
+        texts = (self._call.input.get(name) for name in ("content", "newText"))
+        if _TEXT.fullmatch(path) and any(_HOOKED.search(text) for text in texts if isinstance(text, str)):
+            self._keep("client-code", given, given)
 
     def values(self) -> None:
         """Judge the values of a tool that is not known, a tool of an MCP server for example.
@@ -265,6 +276,8 @@ class _Audit:
 
 
 _GLOBS = lazy_pattern(r"[*?\[]")
+_TEXT = lazy_pattern(rf"(.*/)?{TEXT_PATTERN}")
+_HOOKED = lazy_pattern(HOOKED_TEXT, re.MULTILINE)
 
 
 def _strings(input: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from urllib.parse import unquote
 
-from agent_hooks.guards.agents import PATTERN
+from agent_hooks.guards.agents import CODE_PATTERN, PATTERN
 from agent_hooks.guards.lazy import LazyPattern, lazy_pattern
 
 UNKNOWN = "\ue000"
@@ -196,6 +196,7 @@ _SETTINGS = lazy_pattern(
     rf"(.*/)?(?:{PATTERN}|\.git/(config|hooks(/.*)?)|\.gitconfig|\.config/git/config|\.config/agent_hooks(/.*)?"
     r"|managed-settings\.json|/etc/(?:claude-code|codex|gemini-cli|qwen-code|opencode|openclaw)/.*)"
 )
+_CLIENT_CODE = lazy_pattern(rf"(.*/)?(?:{CODE_PATTERN})")
 _MACHINE = lazy_pattern(
     r"/etc/(ld\.so\.(preload|conf)(\.d(/.*)?)?|pam\.d(/.*)?|pam\.conf|fstab|crontab|cron\.[^/]+(/.*)?|inittab|rc\.local|init\.d/.*"
     r"|profile(\.d(/.*)?)?|bash\.bashrc|environment|ssh/sshd_config|default/grub|grub\.d/.*|security/.*|nsswitch\.conf"
@@ -265,6 +266,8 @@ def sensitive(path: str, *, write: bool = False) -> str | None:
         return "process-memory"
     if write and _SETTINGS.fullmatch(path):
         return "guard-settings"
+    if write and _CLIENT_CODE.fullmatch(path):
+        return "client-code"
     parts = path.strip("/").split("/")
     name = parts[-1]
     padded = f"/{path.strip('/')}/"

@@ -65,7 +65,16 @@ BUILTIN: dict[str, GuardRow] = {
             *(verb + each for verb in ("read-", "write-") for each in SECRETS),
         ),
         questions=(
-            *("docker", "download-exec", "dynamic-code", "find-delete", "git-history", "git-hooks", "git-remote"),
+            *(
+                "client-code",
+                "docker",
+                "download-exec",
+                "dynamic-code",
+                "find-delete",
+                "git-history",
+                "git-hooks",
+                "git-remote",
+            ),
             *("git-worktree", "rm-rf", "rsync-delete", "setuid", "too-long", "typed-commands", "unreadable"),
             "world-writable",
             *OUTSIDE,
@@ -76,7 +85,7 @@ BUILTIN: dict[str, GuardRow] = {
         module="agent_hooks.guards.paths",
         finder="SecurityAudit",
         walls=("guard-settings", "invisible-characters", "records", "system-file", *SECRETS),
-        questions=("unreadable",),
+        questions=("client-code", "unreadable"),
     ),
 }
 

@@ -153,7 +153,8 @@ def edit(path: str, change: Change, *, format: Format = "json", keep: bool = Fal
     data, settings = read_settings(path, format)
     changed = _changed(path, change, settings)
     marked = (data or b"").startswith(codecs.BOM_UTF8)
-    if changed == settings and not (marked and plain):
+    # The order of members has a meaning too: Claude Code loads the first of two plugins with one name.
+    if repr(changed) == repr(settings) and not (marked and plain):
         return Edit(path, data, data, format=format)
     bom = codecs.BOM_UTF8 if marked and not plain else b""
     try:

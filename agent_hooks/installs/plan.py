@@ -105,16 +105,24 @@ def installing(
     return edits
 
 
-def uninstalling(bridge: Bridge, installation: Installation) -> list[Edit]:
-    """Return the edits that take our entries out of a settings file, this file's first.  Raises `SettingsError`."""
+def uninstalling(bridge: Bridge, installation: Installation, *, unseats: bool = False) -> list[Edit]:
+    """Return the edits that take our entries out of a settings file, this file's first.  Raises `SettingsError`.
+
+    `unseats`: the mod goes too.
+    """
     target = installation.target
     command = entry_command(bridge, target.name)
     events = {entry.event for entry in installation.entries}
 
-    def forth_and_back(settings: Mapping[str, Any]) -> dict[str, Any]:
-        return bridge.uninstall(bridge.install(settings, command, events))
+    def back(settings: Mapping[str, Any]) -> dict[str, Any]:
+        found = bridge.uninstall(settings)
+        return bridge.unseated(found) if unseats else found
 
-    removed = undo(target.path, bridge.uninstall, forth_and_back, format=target.format)
+    def forth_and_back(settings: Mapping[str, Any]) -> dict[str, Any]:
+        found = bridge.install(settings, command, events)
+        return back(seated(bridge, found) if unseats else found)
+
+    removed = undo(target.path, back, forth_and_back, format=target.format)
     return [removed, *distrusting(bridge, removed)]
 
 

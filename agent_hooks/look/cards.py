@@ -85,6 +85,7 @@ class CardMaker:
             "project": place.project,
             "tool": index.book.tools[columns.tool[row]],
             "nativeTool": "" if lead is None else str(getattr(lead, "native_tool", "")),
+            "origin": "" if decision is None else decision.origin,
             "command": command or index.book.tools[columns.tool[row]],
             "verdict": VERDICTS[columns.verdict[row]],
             **_reasons(decision),

@@ -151,8 +151,11 @@ class CallRecorder(Recorder):
         whole = as_json(trail.input)
         shown, cut = cleaner.json(trail.input, whole)
         size, more = len(whole), b""
-        if cut or call.rewrites or block is not None or call.asks or trail.may_change:
+        origin = getattr(call.tool, "origin", "")
+        if cut or call.rewrites or block is not None or call.asks or trail.may_change or origin:
             fields = _reasons(cleaner, block, call.asks)
+            if origin:
+                fields["origin"] = cleaner.text(origin)
             if trail.may_change:
                 fields["mayChange"] = True
             if cut:

@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import sys
+from collections.abc import Collection
 from contextlib import suppress
 
 import agent_hooks
@@ -21,6 +22,8 @@ from agent_hooks.storage.files import StorageError, create_atomically, read_regu
 
 _MARKETPLACE = os.path.join(".claude-plugin", "marketplace.json")
 _PLACE = os.path.join("hooks", "place.ts")
+# In the repository, this file loads no mod, because Claude Code refuses the module outside of the first place.
+_HOOKS = os.path.join("hooks", "hooks.json")
 _KEY = "key"
 _KEY_SIZE = 32
 
@@ -36,27 +39,74 @@ def mod_key() -> bytes:
 
 def write_mod(bridge: Bridge) -> None:
     """Write the files of the mod, after the generated client.  Raises `SettingsError`, `StorageError` and `OSError`."""
-    top = os.path.join(directory(), bridge.mod)
     os.makedirs(directory(), mode=0o700, exist_ok=True)
-    try:
-        shutil.rmtree(top, ignore_errors=True)
-        shutil.copytree(_source(bridge), top)
-    except (OSError, shutil.Error) as exc:
-        reason = os_reason(exc) if isinstance(exc, OSError) else str(exc)
-        raise SettingsError(f"{top}: cannot be written: {reason}") from None
+    files = _files(bridge, _kept_key())
+    for path, data in files.items():
+        write_atomically(path, data, secret=True, durable=True)
+    _remove_others(os.path.join(directory(), bridge.mod), files)
+
+
+def _kept_key() -> bytes:
+    """Return the key, a new one if there is none or if it is damaged."""
+    path = os.path.join(directory(), _KEY)
     # The mods of open sessions, and the server, have an earlier key.
     with suppress(FileExistsError):
-        create_atomically(os.path.join(directory(), _KEY), os.urandom(_KEY_SIZE), secret=True, durable=True)
+        create_atomically(path, os.urandom(_KEY_SIZE), secret=True, durable=True)
+    try:
+        return mod_key()
+    except StorageError:
+        write_atomically(path, os.urandom(_KEY_SIZE), secret=True, durable=True)
+        return mod_key()
+
+
+def mod_problem(bridge: Bridge) -> str | None:
+    """Return the reason why the mod cannot work as `install` writes it, `None` if it can."""
+    try:
+        files = _files(bridge, mod_key())
+        for path, data in files.items():
+            if read_regular(path, path, len(data) + 1) != data:
+                return f"{path} is of another version, or of another Python"
+    except (StorageError, SettingsError) as exc:
+        return str(exc)
+    return None
+
+
+def _files(bridge: Bridge, key: bytes) -> dict[str, bytes]:
+    """Return the text of each file of the mod, by path; the file that leads to the mod comes last."""
+    top, source = os.path.join(directory(), bridge.mod), _source(bridge)
+    files = dict[str, bytes]()
+    try:
+        for where, _, names in os.walk(source):
+            for name in names:
+                path = os.path.join(where, name)
+                with open(path, "rb") as file:
+                    files[os.path.join(top, os.path.relpath(path, source))] = file.read()
+    except OSError as exc:
+        raise SettingsError(f"{exc.filename}: cannot be read: {os_reason(exc)}; install agent_hooks again") from None
     command = [sys.executable, "-I", "-S", str(stub_path(bridge))]
     place = (
         "// Written by `agent-hooks install`.\n"
         f"export const COMMAND: readonly string[] = {json.dumps(command)}\n"
-        f"export const KEY = '{mod_key().hex()}'\n"
+        f"export const KEY = '{key.hex()}'\n"
     )
-    write_atomically(os.path.join(top, _PLACE), place.encode(), secret=True, durable=True)
+    files[os.path.join(top, _PLACE)] = place.encode()
+    files[os.path.join(top, _HOOKS)] = _json({"modules": ["./register.ts"]})
     plugins = [{"name": bridge.mod_name, "source": f"./{bridge.mod}"}]
     listed = {"name": bridge.mod_name, "owner": {"name": "agent_hooks"}, "plugins": plugins}
-    write_atomically(os.path.join(directory(), _MARKETPLACE), json.dumps(listed, indent=2).encode() + b"\n")
+    return {**files, os.path.join(directory(), _MARKETPLACE): _json(listed)}
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value, indent=2).encode() + b"\n"
+
+
+def _remove_others(top: str, files: Collection[str]) -> None:
+    """Remove the files that an earlier version has left in the mod."""
+    for where, _, names in os.walk(top):
+        for name in names:
+            if (path := os.path.join(where, name)) not in files:
+                with suppress(OSError):
+                    os.unlink(path)
 
 
 def remove_mods() -> bool:

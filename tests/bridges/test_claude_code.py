@@ -594,6 +594,8 @@ SEAT = "agent-hooks@agent-hooks"
         ({"enabledPlugins": {"x@y": True, SEAT: True}, "prependPlugins": [SEAT]}, ""),
         ({"enabledPlugins": {"x@y": True, SEAT: True}, "prependPlugins": [SEAT, "x@y"]}, ""),
         ({"enabledPlugins": {"x@y": True, SEAT: True}, "prependPlugins": ["x@y", SEAT]}, "x@y"),
+        ({"enabledPlugins": {SEAT: True, "agent-hooks@x": True}, "prependPlugins": [SEAT]}, ""),
+        ({"enabledPlugins": {"agent-hooks@x": False, SEAT: True}, "prependPlugins": [SEAT]}, ""),
         ({"enabledPlugins": ["odd"], "prependPlugins": "odd"}, ""),
     ],
 )
@@ -606,6 +608,26 @@ def test_plugins_that_come_before_our_mod_are_named(settings: dict[str, Any], ab
     assert CLAUDE.hindrances("/p/.claude/settings.json", settings, "/p") == []
     seated = CLAUDE.seated({} if "odd" in str(settings) else settings, "/home/me/.agent/mods")
     assert CLAUDE.hindrances("/home/me/.claude/settings.json", seated, "/p") == []
+
+
+def test_a_plugin_with_the_name_of_our_mod_is_loaded_after_it() -> None:
+    """Of plugins with one name, Claude Code loads the first one that the settings enable."""
+    settings = {"enabledPlugins": {"agent-hooks@x": True, SEAT: True}, "prependPlugins": [SEAT]}
+    told = CLAUDE.hindrances("/home/me/.claude/settings.json", settings, "/p")
+    assert [each.text for each in told] == [
+        "of plugins with one name the first is loaded, so our mod is not: agent-hooks@x"
+    ]
+    seated = CLAUDE.seated(settings, "/home/me/.agent/mods")
+    assert list(seated["enabledPlugins"]) == [SEAT, "agent-hooks@x"]
+    assert CLAUDE.hindrances("/home/me/.claude/settings.json", seated, "/p") == []
+
+
+def test_the_plugin_of_the_repository_is_known_by_its_name() -> None:
+    """It has no key, so it judges nothing."""
+    name = "agent-hooks@agent-hooks-source"
+    assert CLAUDE.unkeyed({"enabledPlugins": {name: True}}) == name
+    assert CLAUDE.unkeyed({"enabledPlugins": {name: False}}) == CLAUDE.unkeyed({"enabledPlugins": "odd"}) == ""
+    assert CLAUDE.hindrances("/home/me/.claude/settings.json", {"enabledPlugins": {name: True}}, "/p") == []
 
 
 @pytest.mark.parametrize("key", ["extraKnownMarketplaces", "enabledPlugins", "prependPlugins"])

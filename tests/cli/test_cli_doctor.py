@@ -377,7 +377,8 @@ def test_what_hooks_wait_for_in_vain(served: Command) -> None:
     found = wrong(findings(served, code=1))
     mend = "agent-hooks install claude-code --local"
     assert ("PostToolBatch, which turn_end needs, is not installed", mend) in found
-    assert ("hooks listen to chat.headers, and this agent has no such event", "") in found
+    listens = ".agent/hooks/hook.py listens to chat.headers, and claude-code has no such event"
+    assert (listens, "it works in agent-hooks run") in found
     assert any("never runs: the tool 'Bash' is 'bash' here" in text for text, _ in found)
 
 
@@ -499,3 +500,47 @@ def test_mods_and_sessions_without_hooks_are_listed(command: Command, tmp_path: 
     assert told["mod sly@far (user): its files were not found"].status == "ok"
     session = told[f"process {bare.pid} was started with --bare, so it runs no hook"]
     assert (session.status, session.remedy) == ("warning", "end it, and start claude without --bare")
+
+
+USER = Path(".claude") / "settings.json"
+FIRST = "the mod of agent_hooks does not come first"
+PLUGIN = "agent-hooks@agent-hooks-source"
+
+
+def told(command: Command, words: str) -> list[tuple[str, str]]:
+    """Return the text and the remedy of each warning and problem with these words."""
+    return [each for each in wrong(findings(command, code=None)) if words in each[0]]
+
+
+def test_what_our_mod_lacks_is_named_with_the_command_that_mends_it(command: Command, home: Path) -> None:
+    """The place in the user's settings, and the files."""
+    command("install", "claude-code")
+    assert told(command, "mod") == []
+    settings, again = home / USER, "agent-hooks install claude-code --local"
+    seated = json.loads(settings.read_text())
+    settings.write_text(json.dumps({**seated, "prependPlugins": []}))
+    [(text, remedy)] = told(command, FIRST)
+    assert text.endswith("your hooks: prependPlugins")
+    assert remedy == again
+    settings.write_text(json.dumps({**seated, "enabledPlugins": "odd"}))
+    assert [remedy for _, remedy in told(command, "enabledPlugins must be an object")] == ["mend the file"]
+    settings.write_text(json.dumps(seated))
+    (home / ".agent/mods/key").unlink()
+    [(text, remedy)] = told(command, "cannot work as installed")
+    assert "mods/key" in text
+    assert remedy == again
+    command("install", "claude-code")
+    assert told(command, "mod") == []
+
+
+def test_the_plugin_of_the_repository_is_a_problem_until_hooks_are_installed(command: Command, home: Path) -> None:
+    """Its user may believe that it guards."""
+    (home / ".claude").mkdir()
+    (home / USER).write_text(json.dumps({"enabledPlugins": {PLUGIN: True}}))
+    [(text, remedy)] = told(command, PLUGIN)
+    assert "judges no call without an installation" in text
+    assert remedy == "agent-hooks install claude-code --local"
+    command("install", "claude-code")
+    assert told(command, PLUGIN) == []
+    [done] = [each for each in findings(command, code=None) if PLUGIN in each.text]
+    assert done.remedy == f"to remove it: claude plugin uninstall {PLUGIN}"

@@ -313,7 +313,40 @@ def test_what_was_changed_since_stays_and_so_does_the_backup(command: Command) -
     path.write_text(json.dumps({**json.loads(path.read_text()), "b": 2}))
     said = command("uninstall", "claude-code").stdout
     assert "its text from before the installation is in .claude/settings.local.json.before-agent-hooks" in said
+    assert f"if you do not need that: rm {path}.before-agent-hooks" in said
     assert json.loads(path.read_text()) == {"a": 1, "b": 2}
+
+
+@pytest.mark.parametrize("target", ["--local", "--user"])
+def test_a_backup_is_named_only_if_more_than_our_own_keys_has_changed(
+    target: str, command: Command, home: Path
+) -> None:
+    """The keys that lead to our mod are ours too."""
+    path = home / ".claude/settings.json"
+    path.parent.mkdir()
+    path.write_text(before := '{"model": "opus", "enabledPlugins": {"x@y": true}}\n')
+    command("install", "claude-code", target)
+    assert "prependPlugins" in path.read_text()
+    assert "changed since" not in command("uninstall", "claude-code", target).stdout
+    assert path.read_text() == before
+    assert not Path(f"{path}.before-agent-hooks").exists()
+    command("install", "claude-code", target)
+    path.write_text(json.dumps({**json.loads(path.read_text()), "b": 2}))
+    said = command("uninstall", "claude-code", target).stdout
+    assert said.count("changed since") == 1
+    assert f"rm {path}.before-agent-hooks" in said
+    assert json.loads(path.read_text()) == {**json.loads(before), "b": 2}
+
+
+def test_the_mod_stays_for_the_entries_of_another_file(command: Command, home: Path) -> None:
+    """It goes with the last installation."""
+    for target in ("--user", "--local"):
+        command("install", "claude-code", target)
+    command("uninstall", "claude-code", "--user")
+    assert "prependPlugins" in (home / ".claude/settings.json").read_text()
+    command("uninstall", "claude-code", "--local")
+    assert not (home / ".claude/settings.json").exists()
+    assert not (home / ".agent/mods").exists()
 
 
 def test_a_symlinked_file_stays_a_symlink(command: Command) -> None:
@@ -477,6 +510,43 @@ def test_a_hook_that_waits_for_an_event_that_is_not_installed_is_named_at_the_st
     ]
     command("install", "claude-code", "--local")
     assert start(command) == ""
+
+
+LIMITS = """
+    def roll(sides: int) -> int:
+        'Roll a die.'
+        return sides
+
+    def register(api):
+        api.intercept("chat.headers", lambda input, output: None)
+        api.register_tool(roll)
+"""
+
+
+def test_what_an_agent_cannot_do_for_a_hook_is_said_once(command: Command) -> None:
+    """At the installation, else at the first start with the hook, by the file and the event or the tool."""
+    command.add_hook(LIMITS, "first.py")
+    event = "listens to chat.headers, and claude-code has no such event"
+    tool = "offers the tool roll, and claude-code takes no tools from hooks"
+    said = command("install", "claude-code").stderr
+    for text in (event, tool):
+        assert f"warning: .agent/hooks/first.py {text}; it works in agent-hooks run" in said
+    assert "first.py" not in start(command)
+    command.add_hook(LIMITS, "second.py")
+    said = start(command)
+    assert f"agent_hooks: .agent/hooks/second.py {event}" in said
+    assert f"agent_hooks: .agent/hooks/second.py {tool}" in said
+    assert "first.py" not in said
+    assert "second.py" not in start(command)
+    command("uninstall", "claude-code")
+    assert "first.py" in command("install", "claude-code").stderr
+
+
+def test_a_dry_run_says_it_and_a_later_start_too(command: Command) -> None:
+    """It has installed nothing."""
+    command.add_hook(LIMITS)
+    assert "offers the tool roll" in command("install", "claude-code", "--dry-run").stderr
+    assert "offers the tool roll" in start(command)
 
 
 def test_a_gate_that_was_taken_out_or_narrowed_is_named_and_mended(command: Command) -> None:

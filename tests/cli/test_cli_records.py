@@ -101,6 +101,22 @@ def test_a_record_is_shown_with_the_files_of_its_turn_and_the_way_back(command: 
     assert "way back" not in shown
 
 
+def test_a_command_in_a_skill_is_recorded_with_the_skill(command: Command, agent: OtherAgent) -> None:
+    """The JSON, the table, the ladder and `why` say that the call is not the model's."""
+    call = {"tool_input": {"command": "cat .env"}, "tool_use_id": "toolu_1:inner:preamble-0"}
+    origin = {"command_name": "release", "command_source": "projectSettings", "invoked_by": "model"}
+    reply = agent("PreSkillShellCommand", tool_name="Bash", **call, **origin)
+    assert reply["hookSpecificOutput"]["permissionDecision"] == "deny"
+    agent("PreToolUse", tool_input={"command": "ls"}, tool_use_id="toolu_2")
+    skill, model = objects(command)
+    assert skill["origin"] == "skill release"
+    assert "origin" not in model
+    assert "(skill release) bash cat .env" in command("records").stdout
+    assert "(skill release) bash cat .env was blocked" in command("why", skill["id"]).stdout
+    assert re.search(r"origin +skill release; no call of the model", command("records", "show", skill["id"]).stdout)
+    assert "origin" not in command("records", "show", model["id"]).stdout
+
+
 def test_after_a_days_work_records_tell_who_stopped_and_who_allowed(command: Command, agent: OtherAgent) -> None:
     """Our agent and another one work in a project; table, JSON, ladder and `why` answer, and the files are whole."""
     hook = command.add_hook(GATE)

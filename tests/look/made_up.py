@@ -244,6 +244,7 @@ class MadeUpView:
             "project": lane["project"],
             "tool": self.tools[self.arrays["tool"][row]],
             "nativeTool": "Bash",
+            "origin": "",
             "command": self.command([row])[0],
             "verdict": verdict,
             "cause": "hook" if verdict == "block" else "",

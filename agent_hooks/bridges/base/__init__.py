@@ -159,6 +159,10 @@ class Bridge(ABC):
         """Return the user's settings without that mod."""
         return dict(settings)
 
+    def unkeyed(self, settings: Mapping[str, Any]) -> str:
+        """Return the name of a plugin of ours that the settings load, and that judges nothing, or an empty text."""
+        return ""
+
     @abstractmethod
     def settings_files(self, environment: Mapping[str, str]) -> Mapping[str, str]:
         """Return the paths of the settings files `local`, `project` and `user`.

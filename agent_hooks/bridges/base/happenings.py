@@ -79,6 +79,7 @@ class Call(Happening, frozen=True, kw_only=True):
     `parts`: the calls of our tools that the call amounts to, beside itself, as `Bridge.parts` returns them.  Each part is
     judged too, and the strictest verdict counts; no part is rewritten.
     `stays_open`: see `ToolWords`.
+    `origin`: the text that has the call, `skill NAME` for example; empty for a call of the model.
     """
 
     tool_name: str
@@ -87,6 +88,7 @@ class Call(Happening, frozen=True, kw_only=True):
     native_name: str
     parts: tuple[Part, ...] = ()
     stays_open: bool = False
+    origin: str = ""
 
 
 class CallAsked(Call, frozen=True, kw_only=True):

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 import anyio
 import click
 
 from agent_hooks.bridges import BRIDGES, open_bridge
-from agent_hooks.bridges.driver import listened_to
+from agent_hooks.bridges.base import Bridge
+from agent_hooks.bridges.driver import listened_to, unsupported
 from agent_hooks.cli.installing import Wish, failing, install, lacks, prove_once, warn
 from agent_hooks.cli.lifetime import FAILED, OK
 from agent_hooks.cli.options import ALL, installation_options
 from agent_hooks.cli.screen.marked import one_line
+from agent_hooks.cli.screen.wording import short
 from agent_hooks.cli.screen.working import working
 from agent_hooks.cli.setup import set_up
 from agent_hooks.cli.streams import ReservedStdout, complain, tell
 from agent_hooks.errors import AgentHooksError, SettingsError
+from agent_hooks.hooks.loaded import LoadedHook
 from agent_hooks.installs.places import presence
+from agent_hooks.installs.told import untold
 from agent_hooks.trust.policy import Trust
 
 
@@ -73,7 +78,7 @@ def command(
         checkpoints=setup.settings.checkpoints.enabled,
     )
     wish = wish._replace(listened=listened)
-    failed = [name for name in chosen if not _installed(name, wish, several=several)]
+    failed = [name for name in chosen if not _installed(name, wish, setup.loaded.hooks, several=several)]
     for error in setup.errors:
         warn(f"{error}; until it is mended, calls are denied")
     ctx.exit(FAILED if failed else OK)
@@ -90,11 +95,12 @@ def _here(cwd: str) -> list[str]:
     return [name for name, each in found.items() if each]
 
 
-def _installed(name: str, wish: Wish, *, several: bool) -> bool:
+def _installed(name: str, wish: Wish, hooks: Sequence[LoadedHook], *, several: bool) -> bool:
     """Install for one agent; of several, a failure is printed and the others follow."""
     bridge = open_bridge(name)
     if not several:
         install(bridge, wish)
+        _warn_of_limits(bridge, wish, hooks)
         return True
     tell(f"\n== {name}")
     if reason := lacks(bridge, wish):
@@ -105,4 +111,14 @@ def _installed(name: str, wish: Wish, *, several: bool) -> bool:
     except AgentHooksError as exc:
         failing(bridge, exc)
         return False
+    _warn_of_limits(bridge, wish, hooks)
     return True
+
+
+def _warn_of_limits(bridge: Bridge, wish: Wish, hooks: Sequence[LoadedHook]) -> None:
+    """Warn of what hooks ask for and the agent does not have; a session does not repeat it."""
+    texts = [f"{short(path)} {text}" for path, text in unsupported(bridge.name, bridge.describe(), hooks)]
+    for text in texts:
+        warn(f"{text}; it works in agent-hooks run")
+    if not wish.dry_run:
+        untold(bridge, texts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from agent_hooks.cli.doctor import entries, lasting, standing, trial
+from agent_hooks.cli.doctor import entries, lasting, seats, standing, trial
 from agent_hooks.cli.doctor.base import AgentCase, Case, Diagnosis
 
 CHECKS: tuple[Callable[[Case], Iterable[Diagnosis]], ...] = (
@@ -30,6 +30,7 @@ AGENT_CHECKS: tuple[Callable[[AgentCase], Iterable[Diagnosis]], ...] = (
     standing.entries_of_others,
     standing.trusted_entries,
     standing.plugin,
+    seats.seat,
     entries.hindrances,
     entries.mods,
     entries.hookless,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import agent_hooks
 from agent_hooks.bridges.base.installation import Installed
-from agent_hooks.bridges.driver import never_reached, wrong_matchers
+from agent_hooks.bridges.driver import unsupported, wrong_matchers
 from agent_hooks.cli.doctor.base import AgentCase, Diagnosis, of_project, run_program
 from agent_hooks.cli.screen.wording import short
 from agent_hooks.errors import SettingsError, shown
@@ -192,8 +192,8 @@ def events(case: AgentCase) -> Iterator[Diagnosis]:
     setup = case.case.setup
     if not case.entries or setup is None:
         return
-    for name in never_reached(case.bridge.describe(), case.case.listened):
-        yield case.warning(f"hooks listen to {name}, and this agent has no such event")
+    for path, text in unsupported(case.bridge.name, case.bridge.describe(), setup.loaded.hooks):
+        yield case.warning(f"{short(path)} {text}", "it works in agent-hooks run")
     for text in wrong_matchers(HookRunner(setup.loaded.hooks, cwd=case.case.cwd), case.bridge.tools):
         yield case.problem(text, "name the tool as this agent does")
 

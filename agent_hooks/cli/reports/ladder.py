@@ -57,6 +57,8 @@ def _facts(record: Record) -> Iterator[tuple[str, str]]:
     yield type_of(record), f"{title(record)}"
     yield "id", record.id + (f", called by {lead.parent}" if lead.parent else "")
     yield "time", local_time(record.time)
+    if record.decision is not None and record.decision.origin:
+        yield "origin", f"{record.decision.origin}; no call of the model"
     agent = [lead.client, lead.client_version, f"({lead.mode})" if lead.mode else "", f"agent_hooks {lead.version}"]
     yield "agent", " ".join(part for part in agent if part) + ("" if lead.agent == "main" else f", {lead.agent}")
     yield "session", lead.session + (f", turn {lead.turn}" if lead.turn is not None else "")

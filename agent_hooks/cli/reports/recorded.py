@@ -223,6 +223,8 @@ def title(record: Record) -> str:
     if record.is_call:
         given = record.decision
         call = call_line(record.tool, given.input) if given is not None else f"{record.tool} (its input is not known)"
+        if given is not None and given.origin:
+            call = f"({given.origin}) {call}"
         return f"(trial of doctor) {call}" if record.is_trial else call
     return f"({type_of(record)}) {_about(record)}".rstrip()
 

@@ -402,7 +402,10 @@ class Inspector(ABC):
             self.report("disk", "writes to a device", word)
         elif machine_file(path, overwrite=overwrite):
             self.report("system-file", "writes to a file of accounts, login or boot", word)
-        elif (rule := self.secret(word, shell, write=True)) and not self._is_new_key(rule, path):
+        elif (rule := self.secret(word, shell, write=True)) == "client-code":
+            if not removed:
+                self.report(rule, "writes code or a hook that a client loads of the project by itself", word)
+        elif rule and not self._is_new_key(rule, path):
             self.report(f"write-{rule}", "writes to a file of secrets, of settings, or of shell start-up", word)
 
         elif path.endswith(".pth") and UNKNOWN in path and self.running in _WRITES_TEXT:

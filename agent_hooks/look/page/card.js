@@ -113,6 +113,7 @@ function facts(card) {
   const table = [
     ["time", moment(card.time)],
     ["agent", foreign([card.client, card.clientVersion].filter(Boolean).join(" ") + (card.agent === "main" ? "" : `, sub-agent ${card.agent}`), { most: 200 })],
+    ["origin", card.origin ? foreign(card.origin, { most: 200 }) : null],
     ["session", foreign(card.session, { most: 100 })],
     ["in", foreign(card.cwd || card.project, { most: 300 })],
     ["trust", card.trust ? foreign(card.trust, { most: 60 }) : null],

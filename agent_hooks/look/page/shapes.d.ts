@@ -30,7 +30,7 @@ export interface Turn {
 export interface Source { file: string; line: number | null; kind: string }
 export interface Card {
   id: string; row: number; time: number; client: string; clientVersion: string; session: string; agent: string;
-  lane: number; cwd: string; project: string; tool: string; nativeTool: string; command: string; verdict: string;
+  lane: number; cwd: string; project: string; tool: string; nativeTool: string; origin: string; command: string; verdict: string;
   cause: string; reason: string; by: string[]; rule: string; remedy: string; trust: string; joined: string;
   sources: Source[]; input: unknown; rungs: Rung[]; questions: Asked[]; result: Result | null;
   saw: { text: string; cut: boolean } | null; turn: Turn | null; previous: number | null; next: number | null;

@@ -116,7 +116,7 @@ function failed(what: string, error: unknown): string {
 const isOurs = (next: any) => next.origin.plugin === NAME && next.origin.tier === 'prepend'
 
 export const register: Register = on => {
-  // Without an installation there is no key.  Then the settings hooks judge alone.
+  // Without an installation there is no key, and no server to ask.
   if (KEY === '') return
 
   on('classic.SessionStart', async ($, e: any, next) => {
