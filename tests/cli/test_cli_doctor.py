@@ -28,7 +28,7 @@ CLAUDE = open_bridge("claude-code")
 SETTINGS = Path(".claude") / "settings.local.json"
 
 
-def findings(command: Command, *args: str, code: int = 0) -> list[Diagnosis]:
+def findings(command: Command, *args: str, code: int | None = 0) -> list[Diagnosis]:
     """Return the diagnoses."""
     said = json.loads(command("doctor", "--json", *args, code=code).stdout)
     return [Diagnosis(**each) for each in said["findings"]]
