@@ -12,7 +12,7 @@ Code asks both sides at the same time, so a rewrite of one side could lead past 
 
 1. The server is told of each call as one more link, so the installed hooks judge it once.  See `server.links`.
 2. This side judges the call as they leave it.  If this side changes it, they judge the changed call again.
-3. The stricter verdict is the answer.  If both sides change a call, it is denied, because Claude Code takes only one change.
+3. The stricter verdict is the answer.  A call that both sides change is denied, as Claude Code takes only one change.
 """
 
 from __future__ import annotations

@@ -51,8 +51,9 @@ def reply_to_link(verdict: Verdict) -> Reply:
 async def ask_server(path: str, bridge: Bridge, payload: Mapping[str, Any], event: str, link: str) -> LinkVerdict:
     """Return the verdict of the installed hooks on a call, no opinion if they do not judge its session.
 
-    `path`: the path of the server's files, without a suffix.  `link`: this judge's name.  Raises `AgentHooksError` if the server
-    that has got the call does not answer as it should, because its hooks may have blocked the call.
+    `path`: the path of the server's files, without a suffix.  `link`: this judge's name.
+    Raises `AgentHooksError` if the server got the call and does not answer it, because its hooks may have blocked the
+    call.
     """
     # Imported here, because the server's own process may have no event loop.
     import anyio

@@ -310,7 +310,8 @@ def test_the_example_obeys_the_hooks_that_are_approved(sdk: SdkSeat) -> None:
         text=True,
         timeout=PATIENCE,
     )
-    assert done.stdout.splitlines()[-1] == "done", done.stderr
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1:] == ["done"], done.stderr
     assert done.stdout.count("Sure?") == 2
     assert [sdk.has(name) for name in ("first", "second", "third")] == [False, True, False]
     assert not left
