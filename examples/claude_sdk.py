@@ -25,10 +25,10 @@ from agent_hooks.adapters.claude_agent_sdk import hooks
 async def ask(
     name: str, input: dict[str, Any], context: ToolPermissionContext
 ) -> PermissionResultAllow | PermissionResultDeny:
-    """Ask the person about a call; `context.decision_reason` is the question of a hook."""
+    """Ask the user about a call.  `context.decision_reason` is a hook's question."""
     print(f"{name} {input}\n{context.decision_reason or ''}\nRun it? [y/N]")
     answer = await asyncio.to_thread(sys.stdin.readline)
-    return PermissionResultAllow() if answer.strip() == "y" else PermissionResultDeny(message="the person said no")
+    return PermissionResultAllow() if answer.strip() == "y" else PermissionResultDeny(message="the user said no")
 
 
 async def main(prompt: str) -> None:

@@ -12,7 +12,7 @@ Code asks both sides at the same time, so a rewrite of one side could lead past 
 
 1. The server is told of each call as one more link, so the installed hooks judge it once.  See `server.links`.
 2. This side judges the call as they leave it.  If this side changes it, they judge the changed call again.
-3. The stricter verdict holds.  If both sides change a call, it is denied, because Claude Code takes only one change.
+3. The stricter verdict is the answer.  A call that both sides change is denied, as Claude Code takes only one change.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 __all__ = ["hooks"]
 
 INSTALL = "the extra `claude-sdk` is not installed: pip install 'agent-hooks-runtime[claude-sdk]'"
-# The names of this side for the server: of its reports of calls as they came, and of calls that it has changed.
+# This side's names at the server: for calls as they came, and for calls that it has changed.
 _LINK, _LINK_AGAIN = "sdk", "sdk, changed"
 
 
@@ -98,7 +98,7 @@ class _Answering:
         self._lane = Lane()
         # The session whose start the hooks have had.
         self._session: str | None = None
-        # The path of the resident server of the client's project.
+        # Where the resident server for the client's project is.
         self._server = ""
 
     def callback(self, name: str) -> Callable[[Any, str | None, Any], Awaitable[dict[str, Any]]]:
@@ -129,7 +129,7 @@ class _Answering:
         return self._bridge.encode(happening, replace(verdict, messages=(*told, *verdict.messages)))
 
     async def _start(self, happening: Happening) -> tuple[str, ...]:
-        """Give the hooks the start of a new session, which the SDK does not report; return their texts for the user."""
+        """Give the hooks the start of a new session, which the SDK does not report.  Return their texts for the user."""
         if happening.session_id == self._session or happening.starts:
             return ()
         self._session = happening.session_id

@@ -128,7 +128,7 @@ class Events:
         return bridge.encode(happening, await self._sessions.answer(bridge, happening, request.environment))
 
     async def _reply_to_link(self, bridge: Bridge, happening: Happening) -> Reply:
-        """Return the verdict on a call of a session that an entry of ours has opened; no opinion on any other call."""
+        """Return the verdict on a call whose session is open here, and no opinion on any other call."""
         environment = self._sessions.environment(bridge, happening)
         if environment is None or not isinstance(happening, CallAsked):
             return SILENCE

@@ -29,7 +29,7 @@ _LONGEST = 256 * 1024 * 1024
 
 
 class LinkVerdict(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """The verdict of the installed hooks on a call.  The fields are those of `Verdict`; `input` is in our words.
+    """The verdict of the installed hooks on a call.  `Verdict` has the same fields.  `input` is in our words.
 
     The first link that reports a call gets the texts, and passes them on.
     """
@@ -51,8 +51,9 @@ def reply_to_link(verdict: Verdict) -> Reply:
 async def ask_server(path: str, bridge: Bridge, payload: Mapping[str, Any], event: str, link: str) -> LinkVerdict:
     """Return the verdict of the installed hooks on a call, no opinion if they do not judge its session.
 
-    `path`: that of the server, without a suffix; `link`: the name of this judge.  Raises `AgentHooksError` if the server
-    that has got the call does not answer as it should, because its hooks may have blocked the call.
+    `path`: the path of the server's files, without a suffix.  `link`: this judge's name.
+    Raises `AgentHooksError` if the server got the call and does not answer it, because its hooks may have blocked the
+    call.
     """
     # Imported here, because the server's own process may have no event loop.
     import anyio

@@ -23,7 +23,7 @@ RESPONSE = {"stdout": "a secret", "stderr": "", "interrupted": False, "isImage":
 
 
 class Client:
-    """The client's side of the callbacks of a runner."""
+    """A client that calls a runner's callbacks."""
 
     def __init__(self, runner: HookRunner) -> None:
         self.entries = hooks(runner)
@@ -56,7 +56,7 @@ async def test_a_block_denies_the_call_with_its_reason() -> None:
 
 
 async def test_a_question_goes_to_the_client() -> None:
-    """`Ask` and `ctx.ui.confirm` of a gate are the same question; the client puts it to `can_use_tool`."""
+    """`Ask` and `ctx.ui.confirm` of a gate are the same question.  The client puts it to `can_use_tool`."""
 
     async def confirming(event: Any, ctx: Any) -> Block | None:
         return None if await ctx.ui.confirm("Sure?", "about this") else Block("no")
@@ -154,7 +154,7 @@ async def test_a_runner_that_was_left_denies() -> None:
 
 
 def test_each_event_has_an_entry_and_a_failing_gate_blocks() -> None:
-    """The client waits for hooks as long as for those of its settings."""
+    """The client waits for hooks as long as for hooks in its settings."""
     entries: dict[str, Any] = dict(client_of().entries)
     rows = {row.name: row for row in open_bridge("claude-code").describe()}
     assert entries.keys() == rows.keys()

@@ -1,4 +1,4 @@
-"""The adapter for the Claude Agent SDK where hooks are installed too: a resident server judges beside the runner."""
+"""The adapter for the Claude Agent SDK where hooks are installed too: a resident server judges too."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from model_server import Reply
 
 
 class SdkSeat(ClaudeSeat):
-    """The client that the SDK bundles; `said` has its messages of the last run."""
+    """The client that the SDK bundles.  `said` has its messages of the last run."""
 
     def __init__(self, project: Path, home: Path) -> None:
         super().__init__(project, home)
@@ -31,10 +31,10 @@ class SdkSeat(ClaudeSeat):
         allow: Sequence[str] = ("Bash", "Read", "Write", "Agent", "Skill"),
         **options: Any,
     ) -> Played:
-        """Give it prompts, and the model exactly these replies; `allow`: tools that need no permission."""
+        """Give it prompts, and the model exactly these replies.  `allow`: tools that need no permission."""
         left, requests = self.script(*replies)
         self.said = []
-        # The client is a program like each other here, which gets nothing of this process's environment that counts.
+        # The client inherits this process's environment, and these variables override it.
         given = {"cwd": str(self.project), "env": self.client.environment(), "allowed_tools": [*allow], **options}
         with anyio.fail_after(PATIENCE):
             async with ClaudeSDKClient(ClaudeAgentOptions(hooks=hooks(runner), **given)) as client:

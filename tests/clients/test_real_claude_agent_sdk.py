@@ -21,7 +21,7 @@ from support import ROOT, hook_of, hook_on, runner_of
 
 pytestmark = [
     pytest.mark.client,
-    # The SDK warns that `allowed_tools` and modes need no permission; hooks ask all the same.
+    # The SDK warns that `allowed_tools` and modes need no permission.  Hooks ask all the same.
     pytest.mark.filterwarnings("ignore::claude_agent_sdk.types.CanUseToolShadowedWarning"),
 ]
 
@@ -126,7 +126,7 @@ async def test_a_call_that_one_side_changes_is_judged_by_the_other(sdk: SdkSeat,
 
 @pytest.mark.parametrize("mode", ["default", "acceptEdits", "bypassPermissions", "dontAsk"])
 async def test_a_question_goes_to_can_use_tool_in_each_mode(sdk: SdkSeat, mode: str) -> None:
-    """The function gets the reason, and its answer counts; no rule of the client answers in its place."""
+    """The function gets the reason and decides.  No rule of the client answers before it."""
     asked: list[str | None] = []
 
     async def can_use_tool(
@@ -310,7 +310,8 @@ def test_the_example_obeys_the_hooks_that_are_approved(sdk: SdkSeat) -> None:
         text=True,
         timeout=PATIENCE,
     )
-    assert done.stdout.splitlines()[-1] == "done", done.stderr
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1:] == ["done"], done.stderr
     assert done.stdout.count("Sure?") == 2
     assert [sdk.has(name) for name in ("first", "second", "third")] == [False, True, False]
     assert not left
