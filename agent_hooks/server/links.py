@@ -17,6 +17,8 @@ from agent_hooks.server.memory import key_of, short_id
 
 FIELD = "agent_hooks_link"
 """The field of a payload that names the link; a settings hook has no such field."""
+# The links of the mod: see `plugins/claude-code`.
+_MOD = ("call", "check")
 # The number of calls that are remembered.
 _MOST = 256
 
@@ -45,10 +47,11 @@ class Links:
     def answered(self, call: CallAsked | CallEnded, verdict: Verdict) -> None:
         """Remember the verdict on a new call, for the call as it was reported and as the verdict leaves it.
 
-        The user and the model have had its texts.
+        The user and the model have had its texts, except from a mod, which passes none on: the settings hook does.
         """
+        if _link(call) not in _MOD:
+            verdict = replace(verdict, messages=(), context=())
         # Another link may see the call before the change, or after it.
-        verdict = replace(verdict, messages=(), context=())
         verdicts = {_key(call): verdict}
         if isinstance(call, CallAsked) and verdict.input is not None:
             verdicts[_key(replace(call, input=verdict.input))] = replace(verdict, input=None)

@@ -33,7 +33,7 @@ class TestLinks:
     """With a server in the loop."""
 
     async def test_a_call_is_judged_once_for_all_links(self, tmp_path: Path) -> None:
-        """Each link gets the verdict, and the user and the model get the texts once."""
+        """Each link gets the verdict.  The settings hook gets the texts too, because a mod passes none on."""
         seen: list[str] = []
 
         def gate(event: Any, ctx: Any) -> Block:
@@ -46,7 +46,18 @@ class TestLinks:
         assert seen == ["ls"]
         for answer in answers:
             assert answer["hookSpecificOutput"]["permissionDecision"] == "deny"
-        assert ["news" in str(answer) for answer in answers] == [True, False, False]
+        assert "news" in str(answers[-1])
+
+    async def test_the_texts_of_a_settings_hook_are_not_told_again(self, tmp_path: Path) -> None:
+        """A later link gets the verdict alone."""
+
+        def gate(event: Any, ctx: Any) -> Block:
+            ctx.ui.notify("news")
+            return Block("not this one")
+
+        async with serving(tmp_path, hook_on("tool_call", gate)) as server:
+            answers = [stdout_of(await server.handle(call(link=link))) for link in ("", "call")]
+        assert ["news" in str(answer) for answer in answers] == [True, False]
 
     async def test_a_call_that_was_rewritten_below_a_link_is_judged_again(self, tmp_path: Path) -> None:
         """A later mod may turn a harmless call into a forbidden one."""
