@@ -1,6 +1,6 @@
 """A judge of answers to Codex: its own JSON schemas, and the rules that its parser adds to them.
 
-`codex_schemas.json` holds the schemas of the answers, as they are in the program of Codex 0.169.0 (Apache-2.0,
+`codex_schemas.json` holds the schemas of the answers, as they are in the program of Codex 0.171.0 (Apache-2.0,
 github.com/openai/codex).  Each rule below stands for one message in that program.
 """
 

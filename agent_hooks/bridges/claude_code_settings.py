@@ -38,7 +38,7 @@ _MANAGED = (
 class ClaudeCodeSettings(CommandBridge, ABC):
     """The half of the bridge to Claude Code that handles its settings files."""
 
-    title, program, tested = "Claude Code", "claude", "2.1.329"
+    title, program, tested = "Claude Code", "claude", "2.1.332"
     layout = Layout(
         files={
             "local": ".claude/settings.local.json",

@@ -1,4 +1,4 @@
-"""The bridge to Codex, whose hook protocol is that of version 0.169.0.
+"""The bridge to Codex, whose hook protocol is that of version 0.171.0.
 
 Codex is strict.  It drops a whole answer for one key or value that it does not know, and for a denial without a reason,
 and then it runs the tool.  So this table has nothing that Codex's own schemas do not allow.
@@ -34,7 +34,7 @@ _SHORTEST, _LONGEST_SHORT, _USUAL = 1, 3, 600
 class Codex(CommandBridge):
     """The bridge to Codex."""
 
-    name, title, program, tested, provider = "codex", "Codex", "codex", "0.169.0", "openai"
+    name, title, program, tested, provider = "codex", "Codex", "codex", "0.171.0", "openai"
     rewrites_by_allow = True
     reads_mark = False
     environment = ("CODEX_HOME", PROCESS)

@@ -1,4 +1,4 @@
-"""The bridge to pi, whose extension events are those of version 0.87.1; `server/plugins/pi.js` sends them.
+"""The bridge to pi, whose extension events are those of version 1.6.0; `server/plugins/pi.js` sends them.
 
 pi takes a changed input only in the event's own object.  An error in a handler blocks a tool call, and lets everything
 else pass, so a refusal of a prompt is an answer and no error.
@@ -27,7 +27,7 @@ class Pi(PluginBridge):
     name = "pi"
     title = "pi"
     program = "pi"
-    tested = "0.87.1"
+    tested = "1.6.0"
     plugin = "pi.js"
     rows = (
         Row(
@@ -91,7 +91,6 @@ class Pi(PluginBridge):
     )
     limits = {  # noqa: RUF012  # a table, like the other attributes
         "subagents": "pi starts no sub-agents",
-        "mcp": "pi has no tools of MCP servers",
         "patch": "pi has no tool that applies patches",
     }
 

@@ -1,4 +1,4 @@
-"""Claude Code's transcripts, `~/.claude/projects/**/*.jsonl`, in the format of version 2.1.329.
+"""Claude Code's transcripts, `~/.claude/projects/**/*.jsonl`, in the format of version 2.1.332.
 
 Each block of a message has a line of its own, with lines of many other kinds in between.  A fork of a session is a file
 that begins with a copy of the other's lines under a new session id; the ids of the calls are the same.  A sub-agent has a

@@ -1,4 +1,4 @@
-"""Codex's transcripts, `~/.codex/sessions/**/rollout-*.jsonl`, in the format of version 0.169.0.
+"""Codex's transcripts, `~/.codex/sessions/**/rollout-*.jsonl`, in the format of version 0.171.0.
 
 Calls and results are items of the model's conversation, `response_item`.  The model's tools have other names than those
 that hooks get: a command of any shell tool is `Bash` for them, and a patch is the `command` of `apply_patch`.

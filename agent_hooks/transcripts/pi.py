@@ -1,4 +1,4 @@
-"""pi's transcripts, `~/.pi/agent/sessions/**/*.jsonl`, in the format of version 0.87.1."""
+"""pi's transcripts, `~/.pi/agent/sessions/**/*.jsonl`, in the format of version 1.6.0."""
 
 from __future__ import annotations
 

@@ -277,7 +277,7 @@ def test_a_payload_without_a_field_is_an_error_with_a_text_or_is_read(name: str)
     odd: tuple[Any, ...] = (None, 3, [], "text", {})
     for key, value in product(PAYLOADS[name], odd):
         error = error_of({**PAYLOADS[name], key: value})
-        assert error is None or "Codex 0.169.0" in error
+        assert error is None or "Codex 0.171.0" in error
 
 
 def error_of(payload: dict[str, Any]) -> str | None:

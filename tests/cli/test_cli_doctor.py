@@ -85,7 +85,7 @@ def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
 def claude(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Put a program on the PATH that says it is the version of Claude Code that was tested."""
     monkeypatch.setenv("PATH", os.environ["PATH"])  # put back after the test
-    program(tmp_path / "bin", "claude", "echo '2.1.329 (Claude Code)'")
+    program(tmp_path / "bin", "claude", "echo '2.1.332 (Claude Code)'")
 
 
 @pytest.mark.usefixtures("claude")
@@ -95,7 +95,7 @@ def test_an_installation_that_is_well(served: Command) -> None:
     found = findings(served, "claude-code")
     assert wrong(found) == []
     texts = [finding.text for finding in found]
-    assert "version 2.1.329, which this was tested with" in texts
+    assert "version 2.1.332, which this was tested with" in texts
     assert any(text.startswith("PreToolUse: answered in") for text in texts)
     served.add_hook(
         "def register(api):\n    api.on('tool_call', lambda event, ctx: {'block': True, 'reason': 'so there'})"
@@ -469,7 +469,7 @@ def test_the_version_of_the_agent(project: Path, tmp_path: Path, monkeypatch: py
     ]
     program(tmp_path / "bin", "claude", "echo 3.0")
     (found,) = entries.agent_version(examined)
-    assert (found.status, found.text) == ("ok", "version 3.0; tested with 2.1.329")
+    assert (found.status, found.text) == ("ok", "version 3.0; tested with 2.1.332")
     program(tmp_path / "bin", "claude", "echo no >&2; exit 1")
     assert "prints no version" in wrong(entries.agent_version(examined))[0][0]
 

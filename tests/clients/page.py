@@ -30,6 +30,9 @@ HEAD = """\
 without a person and at a terminal, with a model on this machine that plays a script. All of them run the same hook file,
 [everywhere.py](../examples/hooks/everywhere.py), installed by `agent-hooks install`. {cursor}
 
+Gemini CLI has served enterprises and API keys only since 18 June 2026. Antigravity CLI (`agy`), its successor for
+individual users, and VS Code have hooks of their own. No run has tried these two.
+
 - *yes*: hooks can do it, as the row says.
 - *a number*: the agent does not let hooks do it. The list below the table gives the reason. A denial holds all the same:
   a call that hooks block, or would ask about or rewrite, does not run.

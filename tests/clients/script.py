@@ -205,6 +205,11 @@ def call_of(call: Call, conversation: Conversation) -> tuple[str, Any]:
         case Shell(command=command):
             if _is_code_mode(tools):
                 return _named(tools["exec"]), _javascript(f"tools.exec_command({json.dumps({'cmd': command})})")
+            if "codemode" in tools and not tools.keys() & {*SHELL}:
+                # pi's code mode hides the other tools.
+                call_in_script = f"tools.bash({json.dumps({'command': command})})"
+                code = f"try {{ text(await {call_in_script}) }} catch (error) {{ text(String(error)) }}"
+                return _named(tools["codemode"]), Custom(code) if tools["codemode"].custom else {"code": code}
             tool = _pick(tools, SHELL)
             return _named(tool), _complete(tool, _fill(tool, COMMAND_KEYS, command))
         case Write(path=path, content=content):

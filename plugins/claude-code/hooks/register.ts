@@ -22,6 +22,9 @@ const encoder = new TextEncoder()
 // The session that runs.  The events that set it reach this mod first, so no other mod can change it.
 let session: Session | null = null
 let place: Place | null = null
+// The turn of the main agent, and whether a hook ends it.
+let turn: string | undefined
+let isOver = false
 // The calls about which the user is to be asked, with the reasons.
 const asked = new Map<string, string>()
 
@@ -133,13 +136,27 @@ export const register: Register = on => {
   on('process.run', async ($, e, next) => (isOurs(next) ? await next.to(e, 'core') : await next(e)))
   on('ui.log', async ($, e, next) => (isOurs(next) ? await next.to(e, 'core') : await next(e)))
 
+  on('turn.start', async ($, e: any, next) => {
+    if (e.agentId === undefined) [turn, isOver] = [e.turnId, false]
+    return await next(e)
+  })
+  // The results are kept by now, so the model reads the reason with the next prompt.
+  on('classic.PostToolBatch', async ($, e: any, next) => {
+    const result = await next(e)
+    if (isOver) await ended($)
+    return result
+  })
+
   on('tool.call', async ($, e: any, next: any) => {
-    let before: Record<string, any>
+    let answer: Answer
     try {
-      before = await told($, await answered($, 'PreToolUse', { ...call(e), agent_hooks_link: 'call' }))
+      answer = await answered($, 'PreToolUse', { ...call(e), agent_hooks_link: 'call' })
     } catch (error) {
       return { deny: failed('this call, so it is denied', error) }
     }
+    const before = await told($, answer)
+    // The settings hook, which would end the run, is not called for a call that is denied here.
+    if (answer.continue === false) isOver = true
     if (before.permissionDecision === 'deny') return { deny: String(before.permissionDecisionReason) }
     if (before.permissionDecision === 'ask') asked.set(e.tool_use_id, String(before.permissionDecisionReason))
     const rewritten = before.updatedInput === undefined ? e : { ...kept(e), ...before.updatedInput }
@@ -191,7 +208,11 @@ export const register: Register = on => {
 
 // Show the user what the hooks say to the user, and return the rest of the server's answer.
 async function told($: any, answer: Answer): Promise<Record<string, any>> {
-  if (answer.systemMessage !== undefined) await $.ui.log(answer.systemMessage)
+  try {
+    if (answer.systemMessage !== undefined) await $.ui.log(answer.systemMessage)
+  } catch {
+    // Without a screen the text is lost, and the verdict holds.
+  }
   return answer.hookSpecificOutput ?? {}
 }
 
@@ -199,6 +220,15 @@ async function told($: any, answer: Answer): Promise<Record<string, any>> {
 function withContext(result: any, answer: Record<string, any>): any {
   if (answer.additionalContext === undefined) return result
   return { ...result, context: [...(result.context ?? []), answer.additionalContext] }
+}
+
+// End the turn.  If the client does not, the server denies each later call.
+async function ended($: any): Promise<void> {
+  try {
+    await $.turn.abort({ turnId: turn })
+  } catch {
+    // The turn is ending already.
+  }
 }
 
 async function checked($: any, e: any): Promise<Record<string, any>> {
