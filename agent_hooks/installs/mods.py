@@ -51,8 +51,8 @@ def _mods(bridge: Bridge, settings: Sequence[tuple[str, Mapping[str, Any]]], hom
             is_on = not isinstance(enabled, dict) or enabled.get(name, name in names) is True
             if is_on and (mod := _mod(name, "prepend" if name in names else tier, places.of(name))) is not None:
                 yield mod
-    found = glob(os.path.join(escape(str(home)), "dev-mods", "**", "hooks", "hooks.json"), recursive=True)
-    for file in sorted(found)[:_MODS]:
+    files = glob(os.path.join(escape(str(home)), "dev-mods", "**", "hooks", "hooks.json"), recursive=True)
+    for file in sorted(files)[:_MODS]:
         root = Path(file).parent.parent
         if (mod := _mod(root.name, "dev-mods", root)) is not None:
             yield mod

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 import anyio
 import pytest
@@ -126,7 +127,7 @@ async def test_calls_of_one_message_are_judged_one_after_the_other() -> None:
     client = client_of(hook_on("tool_call", gate))
     async with anyio.create_task_group() as group:
         for number in range(3):
-            group.start_soon(lambda number=number: client.call(tool_use_id=f"toolu_{number}"))
+            group.start_soon(partial(client.call, tool_use_id=f"toolu_{number}"))
     assert most == 1
 
 
@@ -155,7 +156,7 @@ async def test_a_runner_that_was_left_denies() -> None:
 
 def test_each_event_has_an_entry_and_a_failing_gate_blocks() -> None:
     """The client waits for hooks as long as for hooks in its settings."""
-    entries: dict[str, Any] = dict(client_of().entries)
+    entries = cast("dict[str, Any]", client_of().entries)
     rows = {row.name: row for row in open_bridge("claude-code").describe()}
     assert entries.keys() == rows.keys()
     for name, (entry,) in entries.items():

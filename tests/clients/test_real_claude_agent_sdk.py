@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from claude_agent_sdk import PermissionResultAllow, PermissionResultDeny, ResultMessage, ToolPermissionContext
 
-from agent_hooks import AddContext, Ask, Block, Continue, Replace, Rewrite, Stop
+from agent_hooks import AddContext, Ask, Block, Continue, HookAPI, Replace, Rewrite, Stop
 from clients.claude_seat import bash
 from clients.client import PATIENCE
 from clients.sdk_seat import SdkSeat
@@ -194,7 +194,7 @@ async def test_texts_for_the_model_come_with_a_prompt_a_call_and_a_result(sdk: S
 async def test_a_blocked_prompt_does_not_reach_the_model(sdk: SdkSeat) -> None:
     """The next one does."""
 
-    def register(api: Any) -> None:
+    def register(api: HookAPI) -> None:
         @api.intercept("message.before")
         def gate(input: Any, output: Any) -> None:
             if "forbidden" in output.message:
