@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from agent_hooks.bridges.base import Bridge
@@ -25,6 +25,8 @@ from agent_hooks.trust.policy import Trust
 from agent_hooks.ui.harmless import harmless
 
 if TYPE_CHECKING:
+    from agent_hooks.hooks.loaded import LoadedHook
+    from agent_hooks.installs.places import MissingEvent
     from agent_hooks.records import Records
 
 
@@ -132,8 +134,8 @@ class Opening:
     def _idle_handlers(self, setup: Setup, runner: HookRunner) -> list[str]:
         """Return a sentence for each matcher that fits no tool, and for each needed event that is not installed.
 
-        A hook that was added after the installation must not stay silent without a word.  A thing that the agent does
-        not have is said once, because no command mends it.
+        A hook that was added after the installation must not stay silent without a word.  What the installation or the
+        agent lacks is said once, and that no gate is asked at each session.
         """
         # Imported here, because most events need no settings.
         from agent_hooks.cli.screen.wording import short
@@ -148,10 +150,18 @@ class Opening:
         )
         lacking = unsupported(self._bridge.name, self._bridge.describe(), setup.loaded.hooks)
         idle = missing(self._bridge, installations(self._bridge, setup.cwd, self._environment), listened)
+        gates = {row.name for row in self._bridge.describe() if row.gate}
+        texts = {each.event: f"{_named(each, setup.loaded.hooks)}: {each.remedy}" for each in idle}
         return [
             *wrong_matchers(runner, self._bridge.tools),
-            *(f"{each}: {each.remedy}" for each in idle),
-            *untold(self._bridge, [f"{short(path)} {text}" for path, text in lacking]),
+            *(text for event, text in texts.items() if event in gates),
+            *untold(
+                self._bridge,
+                [
+                    *(text for event, text in texts.items() if event not in gates),
+                    *(f"{short(path)} {text}" for path, text in lacking),
+                ],
+            ),
         ]
 
     def _guards(self, setup: Setup) -> list[Guard]:
@@ -178,6 +188,16 @@ def _takes_up(bridge: Bridge, happening: Happening, environment: Mapping[str, st
     process = environment.get(bridge.process_variable, "")
     number = int(process) if process.isdecimal() else None
     return is_users_start(number, sign, at_terminal=is_attended(bridge, environment))
+
+
+def _named(missing: MissingEvent, hooks: Sequence[LoadedHook]) -> str:
+    """Return the sentence on an event that is not installed, with the hooks that need it."""
+    # Imported here, because most events need no settings.
+    from agent_hooks.cli.screen.wording import short
+
+    needed = set(missing.listeners)
+    paths = [short(hook.path) for hook in hooks if needed & set(listened_to([hook]))]
+    return f"{', '.join(paths)}: {missing}" if paths else str(missing)
 
 
 def _log(error: HookError) -> None:

@@ -19,15 +19,16 @@ from agent_hooks.storage.files import StorageError, write_atomically
 _MOST = 500
 
 
-def untold(bridge: Bridge, texts: Iterable[str]) -> list[str]:
+def untold(bridge: Bridge, texts: Iterable[str], *, afresh: bool = False) -> list[str]:
     """Return the notices that were not given before, and remember them.
 
-    A notice that cannot be remembered is given again.
+    `afresh`: all that were given are forgotten.  A notice that cannot be remembered is given again.
     """
     path = os.fspath(stub_path(bridge).with_suffix(".told"))
     known = list[str]()
-    with suppress(OSError, msgspec.DecodeError), open(path, "rb") as file:
-        known = msgspec.json.decode(file.read(), type=list[str])
+    if not afresh:
+        with suppress(OSError, msgspec.DecodeError), open(path, "rb") as file:
+            known = msgspec.json.decode(file.read(), type=list[str])
     new = [each for each in dict.fromkeys(texts) if each not in known]
     if new:
         with suppress(StorageError):

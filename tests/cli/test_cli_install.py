@@ -501,13 +501,13 @@ def start(command: Command) -> str:
 
 
 def test_a_hook_that_waits_for_an_event_that_is_not_installed_is_named_at_the_start(command: Command) -> None:
-    """The message has the command that mends it."""
+    """The message names the hook, and has the command that mends it.  Another session does not repeat it."""
     command("install", "claude-code")
     assert start(command) == ""
-    command.add_hook("def register(api):\n    api.on('agent_end', lambda event, ctx: None)")
-    assert start(command).splitlines() == [
-        "agent_hooks: SubagentStop, which agent_end needs, is not installed: agent-hooks install claude-code --local",
-    ]
+    hook = os.path.relpath(command.add_hook("def register(api):\n    api.on('agent_end', lambda event, ctx: None)"))
+    lacks = "SubagentStop, which agent_end needs, is not installed: agent-hooks install claude-code --local"
+    assert start(command).splitlines() == [f"agent_hooks: .agent/hooks/{os.path.basename(hook)}: {lacks}"]
+    assert start(command) == ""
     command("install", "claude-code", "--local")
     assert start(command) == ""
 

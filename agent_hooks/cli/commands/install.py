@@ -121,4 +121,4 @@ def _warn_of_limits(bridge: Bridge, wish: Wish, hooks: Sequence[LoadedHook]) -> 
     for text in texts:
         warn(f"{text}; it works in agent-hooks run")
     if not wish.dry_run:
-        untold(bridge, texts)
+        untold(bridge, texts, afresh=True)
