@@ -196,8 +196,7 @@ def pack(spec: str, directory: Path) -> Path:
         raise FreshnessError(f"{spec} cannot be fetched: {exc}") from None
     if done.returncode:
         raise FreshnessError(f"{spec} cannot be fetched: {done.stderr.strip()}")
-    name: str = json.loads(done.stdout)[0]["filename"]
-    return directory / name
+    return directory / str(json.loads(done.stdout)[0]["filename"])
 
 
 def manifest_of(archive: Path) -> dict[str, Any]:
@@ -206,8 +205,7 @@ def manifest_of(archive: Path) -> dict[str, Any]:
         file = packed.extractfile("package/package.json")
         if file is None:
             raise FreshnessError(f"{archive.name} has no package.json")
-        manifest: dict[str, Any] = json.load(file)
-        return manifest
+        return dict(json.load(file))
 
 
 def main(arguments: Sequence[str]) -> int:
