@@ -517,7 +517,7 @@ class TestServer:
             call = {"tool_response": {}, "error": "x", "prompt": "x", **CALL}
             status, said = await tell({**call, "hook_event_name": name, "session_id": "s"})
         assert status == 200
-        if name == "PreToolUse":
+        if name in ("PreToolUse", "PreSkillShellCommand"):
             assert said["hookSpecificOutput"]["permissionDecision"] == "deny"
             assert "install claude-code --http" in said["hookSpecificOutput"]["permissionDecisionReason"]
         elif name == "UserPromptSubmit":
