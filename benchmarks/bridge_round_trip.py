@@ -2,8 +2,8 @@
 
 The model is a script on this machine: it asks for one shell command again and again.  The time from its answer to the
 next request is a turn: the gate, the command, and the work of Claude Code itself.  Six sessions take turns, so that a
-busy machine disturbs all of them alike: without a hook, with a hook that is `/bin/true`, a bare interpreter, or ours, and
-as `agent-hooks install` leaves the agent, with our mod and with an empty one in its place.
+busy machine disturbs all of them alike: without a hook, with `/bin/true`, a bare interpreter or the gate as the hook, and
+as `agent-hooks install` leaves the agent, with the real mod and with an empty one.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _rows(rounds: Rounds) -> list[Row]:
     return [
         Row(NAME, ours, "ms", peers=floors, note=note),
         *(_to_floor(ours, floor, f"to that of {name}") for name, floor in floors.items()),
-        Row(MOD, _added(rounds, "mod", "empty"), "ms", must=2, note="to an empty mod in its place"),
+        Row(MOD, _added(rounds, "mod", "empty"), "ms", must=2, note="to an empty mod"),
     ]
 
 

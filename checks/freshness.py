@@ -33,10 +33,10 @@ Kind = Literal["event", "tool"]
 
 @dataclass(frozen=True)
 class Listing:
-    """The place of a list of names in a package, whose version is the newest.
+    """The place of a name list in the newest package.
 
     `package`: the package on npm.  The agent's own package may have a version of it among its optional dependencies.
-    `file`: a pattern for the path in the package.  The first file with the list counts.
+    `file`: a pattern for the path in the package.  The first file with the list is read.
     `place`: a pattern for the list, its first group; `name`: a pattern for a name in it, its first group.
     `whole`: the list has all names, so a name that is missing there is gone.
     `spelled`: returns the name as the bridge has it.
@@ -111,7 +111,7 @@ LISTINGS: dict[str, tuple[Listing, ...]] = {
         Listing("event", _QWEN, r"chunks/.*\.js", r"var HookEventName = (.*?)\}\)", r'\["(\w+)"\]'),
         Listing("tool", _QWEN, r"chunks/.*\.js", r"var ToolNames = \{(.*?)\}", r': "(\w+)"'),
     ),
-    # The program is compressed. The types of its SDK have most of its events, and no tools.
+    # The program is compressed. The SDK's types have most events, and no tools.
     "copilot-cli": (
         Listing(
             "event",

@@ -1,4 +1,4 @@
-"""The bridge to Claude Code, whose hook protocol is that of version 2.1.332.
+"""The bridge to Claude Code, with the hook protocol of version 2.1.332.
 
 A denial is `permissionDecision: "deny"` with exit code 0 and nothing else, because some versions run the tool after any
 other form.

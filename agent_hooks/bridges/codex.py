@@ -1,4 +1,4 @@
-"""The bridge to Codex, whose hook protocol is that of version 0.171.0.
+"""The bridge to Codex, with the hook protocol of version 0.171.0.
 
 Codex is strict.  It drops a whole answer for one key or value that it does not know, and for a denial without a reason,
 and then it runs the tool.  So this table has nothing that Codex's own schemas do not allow.

@@ -1,4 +1,4 @@
-"""The bridge to pi, whose extension events are those of version 1.6.0; `server/plugins/pi.js` sends them.
+"""The bridge to pi, with the extension events of version 1.6.0.  `server/plugins/pi.js` sends them.
 
 pi takes a changed input only in the event's own object.  An error in a handler blocks a tool call, and lets everything
 else pass, so a refusal of a prompt is an answer and no error.

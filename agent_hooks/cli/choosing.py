@@ -1,6 +1,6 @@
 """The model and the session of a run.
 
-The model is the one that the command names, else that of your settings, else the default.  At a terminal, the default is
+The command names the model, else the settings do, else it is the default.  At a terminal, the default is
 a model of the provider whose key is in the environment.  It is named before anything is sent.  Elsewhere, and without a
 key, it is the puppet: a program that runs our command must not send code to a provider only because of a variable.
 

@@ -277,7 +277,7 @@ def _found(bridge: Bridge, wish: Wish) -> list[Installation]:
 
 
 def _remaining(bridge: Bridge, wish: Wish, done: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the settings files of this project and of others that hold entries of ours besides those in `done`."""
+    """Return this project's and other projects' settings files with agent_hooks entries, without the files in `done`."""
     here = [each.target.path for each in installations(bridge, wish.cwd) if each.target.path not in done]
     return here, elsewhere(bridge, [*here, *done])
 

@@ -89,8 +89,8 @@ PATTERN = "|".join(map(_pattern, AGENT_PLACES))
 """Matches the end of a path, in small letters, from the agent's directory on."""
 
 
-# The code that a client loads of a project by itself, besides the places above: a skill that is a plugin with hooks and
-# servers, a plugin with its marketplace, and a package of tools.  The user may well want it.
+# More code that a client loads from a project on its own: a skill that is a plugin with hooks and servers, a plugin with
+# its marketplace, and a package of tools.  The user may well want it.
 _LOADED_CODE = (
     r"\.claude/skills/[^/]+/(?:hooks/.+|\.claude-plugin/.+|\.mcp\.json|\.lsp\.json)",
     r"skills/[^/]+/\.claude-plugin/.+",
@@ -103,9 +103,9 @@ _LOADED_CODE = (
     r"\.openclaw/workspace/(?:hooks|\.openclaw-plugin)/.+",
 )
 CODE_PATTERN = "|".join(_LOADED_CODE)
-"""Matches the end of a path of code that a client loads, in small letters, from its directory on."""
+"""Matches the end of a path, in small letters, from the directory with the client's code on."""
 TEXT_PATTERN = r"\.(?:claude|codex|agents|gemini|qwen|pi|opencode)/(?:skills|agents?|commands?)/.+\.md"
-"""Matches the end of a path of a text with a header that may hold hooks: a skill, a sub-agent or a command."""
+"""Matches the end of a path to a text whose header may hold hooks: a skill, a sub-agent or a command."""
 HOOKED_TEXT = r"^hooks[ \t]*:[ \t]*(?:\{.*)?\r?$"
 """Matches the line of such a header that begins its hooks."""
 

@@ -31,7 +31,7 @@ REASONS = {
     "account-file": "is an account file of the system",
     "process-memory": "shows the memory or the environment of a process",
     "guard-settings": "decides which calls are allowed; only a person changes it",
-    "client-code": "is code or a hook that a client loads of the project by itself",
+    "client-code": "is code or a hook that a client loads from the project on its own",
     "records": "is a record of decisions, which only a person reads",
     "system-file": "belongs to the operating system",
     "invisible-characters": "holds characters that cannot be seen, or that look like others",

@@ -144,7 +144,7 @@ def list_sessions(cwd: str) -> list[SessionSummary]:
 
     A file that is not a session is left out.
     """
-    # Unlike `Path.glob`, it takes a directory for empty that goes away meanwhile.
+    # `glob` treats a directory that goes away as empty.  `Path.glob` raises.
     files = map(Path, glob(os.path.join(escape(cwd), PROJECT_DIRECTORY, SESSIONS_DIRECTORY, "*.jsonl")))
     # Opening a pipe would wait for its other end.
     found = [each for path in files if path.is_file() and (each := _summary(path)) is not None]

@@ -28,7 +28,7 @@ _FILES, _BYTES, _MODS = 50, 1 << 20, 100
 
 
 def loaded_mods(bridge: Bridge, project: str, environment: Mapping[str, str] = os.environ) -> list[Mod]:
-    """Return the mods other than ours that an agent loads for a project; none for an agent without mods."""
+    """Return the other mods that an agent loads for a project.  An agent without mods has none."""
     if not bridge.mod:
         return []
     files = {name: target.path for name, target in targets(bridge, project, environment).items()}

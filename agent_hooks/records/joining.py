@@ -51,8 +51,8 @@ from agent_hooks.values.events import TRIAL
 VERDICTS = ("pass", "allow", "ask", "block", "overruled", "aborted", "cancelled", "unknown")
 """The verdicts of records.
 
-`overruled` is the verdict of a call that was blocked and ran all the same, `cancelled` that of a session action, and
-`unknown` that of a call without its decision.
+A call is `overruled` if it was blocked and ran all the same, and `unknown` without its decision.  A session action is
+`cancelled`.
 """
 CHANGED = "changed"
 """The word by which records are selected whose input, result or text a hook changed."""

@@ -72,7 +72,7 @@ def mod_problem(bridge: Bridge) -> str | None:
 
 
 def _files(bridge: Bridge, key: bytes) -> dict[str, bytes]:
-    """Return the text of each file of the mod, by path; the file that leads to the mod comes last."""
+    """Return the text of each mod file, by path.  The file that leads to the mod comes last."""
     top, source = os.path.join(directory(), bridge.mod), _source(bridge)
     files = dict[str, bytes]()
     try:

@@ -1,4 +1,4 @@
-"""The witness: the transcript of a session shows the calls that ran, also those that no hook was asked about.
+"""The witness: a session's transcript shows the calls that ran, also calls that no hook was asked about.
 
 The tripwire needs a result that arrives.  If something in the agent keeps a call and its result from the hooks, its
 transcript still has them.
@@ -80,7 +80,7 @@ class Witness:
                 data = file.read(_MOST)
         except StorageError:
             return []
-        # The client may be writing the last line.  One that is too long is passed over.
+        # The client may be writing the last line.  A line that is too long is passed over.
         end = data.rfind(b"\n") + 1 or (len(data) if len(data) == _MOST else 0)
         self._offset += end
         return data[:end].splitlines()

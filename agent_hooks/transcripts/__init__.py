@@ -176,6 +176,6 @@ def find_standard(home: str, environ: Mapping[str, str], projects: Iterable[str]
 
 
 def _fitting(directory: str, pattern: str) -> list[str]:
-    # Unlike `Path.glob`, it takes a directory for empty that goes away meanwhile.
+    # `glob` treats a directory that goes away as empty.  `Path.glob` raises.
     found = glob(os.path.join(escape(directory), pattern), recursive=True, include_hidden=True)
     return sorted(filter(os.path.isfile, found))

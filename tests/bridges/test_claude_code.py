@@ -611,7 +611,7 @@ def test_plugins_that_come_before_our_mod_are_named(settings: dict[str, Any], ab
 
 
 def test_a_plugin_with_the_name_of_our_mod_is_loaded_after_it() -> None:
-    """Of plugins with one name, Claude Code loads the first one that the settings enable."""
+    """Claude Code loads the first plugin of a name that the settings enable."""
     settings = {"enabledPlugins": {"agent-hooks@x": True, SEAT: True}, "prependPlugins": [SEAT]}
     told = CLAUDE.hindrances("/home/me/.claude/settings.json", settings, "/p")
     assert [each.text for each in told] == [

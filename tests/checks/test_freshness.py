@@ -37,7 +37,7 @@ def test_a_package_is_packed_and_read_and_none_of_its_scripts_runs(package: Path
 
 
 def test_a_name_without_a_row_is_a_line_with_the_name_of_the_agent(package: Path, tmp_path: Path) -> None:
-    """A name that the bridge has is none."""
+    """A name that the bridge has is not reported."""
     archive = freshness.pack(str(package), tmp_path)
     lines = [
         line for each in (EVENTS, TOOLS) for line in freshness.differences("claude-code", each, each.names(archive))

@@ -321,7 +321,7 @@ def test_what_was_changed_since_stays_and_so_does_the_backup(command: Command) -
 def test_a_backup_is_named_only_if_more_than_our_own_keys_has_changed(
     target: str, command: Command, home: Path
 ) -> None:
-    """The keys that lead to our mod are ours too."""
+    """The keys that lead to the mod are agent_hooks' too."""
     path = home / ".claude/settings.json"
     path.parent.mkdir()
     path.write_text(before := '{"model": "opus", "enabledPlugins": {"x@y": true}}\n')
@@ -350,7 +350,7 @@ def test_the_mod_stays_for_the_entries_of_another_file(command: Command, home: P
 
 
 def test_a_symlinked_file_stays_a_symlink(command: Command) -> None:
-    """Its target in the project is changed, and the backup is beside the link."""
+    """Its target in the project is changed, and the backup is next to the link."""
     real = command.project / "dotfiles.json"
     real.write_text("{}")
     path = local(command)

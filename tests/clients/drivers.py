@@ -351,7 +351,7 @@ class Pi(Client):
         run(Text("three"), prompt="hello once more", resume=True)
 
     def add_mcp(self, command: Sequence[str]) -> None:
-        # A tool of a server is offered by itself. Without this, only a script of pi's code mode can call it.
+        # A server's tool is offered alone. Without this, only a script of pi's code mode can call it.
         server = {**_stdio(command), "exposure": "direct"}
         self.write(".pi/agent/mcp.json", {"mcpServers": {"probe": server}})
 

@@ -180,7 +180,7 @@ async def test_a_secret_in_a_result_does_not_reach_the_model(sdk: SdkSeat) -> No
 
 
 async def test_texts_for_the_model_come_with_a_prompt_a_call_and_a_result(sdk: SdkSeat) -> None:
-    """`AddContext` of each of these events."""
+    """`AddContext` at each of these events."""
     runner, _ = runner_of(
         hook_on("agent_start", lambda event, ctx: AddContext("with the prompt")),
         hook_on("tool_result", lambda event, ctx: AddContext("with the result"), path="b.py"),

@@ -63,7 +63,7 @@ MODS = {
 
 
 def add_mod(claude: ClaudeSeat, body: str, *, first: bool) -> None:
-    """Load a mod in the tier of the user, before or after ours."""
+    """Load a mod in the user's tier, before or after agent_hooks' own."""
     market = claude.project.parent / "market"
     mod = market / "other"
     for path, text in {

@@ -30,7 +30,7 @@ def add_plugin(claude: ClaudeSeat) -> None:
 
 
 def findings(claude: ClaudeSeat) -> dict[str, str]:
-    """Return the text and the remedy of each warning and problem of `doctor`."""
+    """Return the text and the remedy of `doctor`'s warnings and problems."""
     said = json.loads(claude.client.hooks("doctor", "--json", code=None).stdout)
     return {each["text"]: each["remedy"] for each in said["findings"] if each["status"] != "ok"}
 

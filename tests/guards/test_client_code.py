@@ -1,4 +1,4 @@
-"""Code that a client loads of a project by itself: a user confirms what an agent writes there."""
+"""Code that a client loads from a project on its own: a user confirms what an agent writes there."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ export const register: Register = on => {
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """Give an empty project beside the home."""
+    """Give an empty project next to the home."""
     path = tmp_path / "project"
     path.mkdir()
     return path
@@ -57,7 +57,7 @@ def mods(home: Path, project: Path) -> list[str]:
 
 
 def test_a_plugin_of_a_directory_is_named_with_tier_and_events(home: Path, project: Path, tmp_path: Path) -> None:
-    """A plugin without a hooks module is no mod, and one that is off is not loaded."""
+    """A plugin without a hooks module is not a mod, and a plugin that is off is not loaded."""
     place = tmp_path / "lab"
     roots = [plugin(place / "seen"), plugin(place / "first"), plugin(place / "off"), plugin(place / "plain", None)]
     enabled = {"seen@lab": True, "off@lab": False, "plain@lab": True}
@@ -86,7 +86,7 @@ def test_mods_under_development_are_loaded_too(home: Path, project: Path) -> Non
 
 
 def test_our_own_mod_is_none_of_the_others(home: Path, project: Path) -> None:
-    """It stands in the settings after an installation."""
+    """The settings name it after an installation."""
     write(home / ".claude" / "settings.json", CLAUDE.seated({}, str(home / ".agent" / "mods")))
     assert mods(home, project) == []
 

@@ -149,7 +149,7 @@ def test_what_surrounds_the_json_of_a_payload_does_not_matter(agent: OtherAgent)
     agent.command.add_hook(GATE)
 
     def answers(text: str) -> tuple[str, str]:
-        """Return the answer of the server, and that of a process for one event."""
+        """Return the server's answer, and the answer from a process for one event."""
         one = agent.command("bridge", "claude-code", "PreToolUse", stdin=text, code=None)
         return agent.run("PreToolUse", text).stdout.decode(), one.stdout
 

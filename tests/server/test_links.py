@@ -143,7 +143,7 @@ class TestLinks:
             )
 
     async def test_a_mod_that_falls_silent_is_an_alarm(self, tmp_path: Path) -> None:
-        """Another mod can overrule the hooks then.  A session that never had the mod goes on."""
+        """Another mod can overrule the hooks then.  A session that never had the mod continues."""
         gate = hook_on("tool_call", lambda event, ctx: None)
         start = {"hook_event_name": "SessionStart", "session_id": "s", "source": "startup"}
         async with serving(tmp_path, gate) as server:
@@ -161,7 +161,7 @@ class TestLinks:
         assert "the tripwire has stopped this session" in str(stopped)
 
     async def test_a_call_that_a_mod_rewrites_is_reported_by_all_links(self, tmp_path: Path) -> None:
-        """So it is no alarm, although it is judged again."""
+        """So there is no alarm, although it is judged again."""
         gate = hook_on("tool_call", lambda event, ctx: None)
         async with serving(tmp_path, gate) as server:
             await server.handle(call("ls", "call"))

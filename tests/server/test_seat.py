@@ -97,7 +97,7 @@ class TestSeat:
             assert (await post(line, target="/agent-hooks/claude-code/PreToolUse")).status == 404
             assert (await post(line, Authorization="Bearer token")).status == 401
             assert (await post(line, key=b"k" * 32)).status == 401
-            # The server's own key is not that of the mods.
+            # The server's own key differs from the mods' key.
             assert (await post(line, key=server_key())).status == 401
             assert (await post(line.replace(b"\n", b""))).status == 401
             assert (await post(request() + b"\n")).status == 401

@@ -55,8 +55,7 @@ class Bridge(ABC):
     `returns_continue`: the agent reports the text with which a hook keeps it going as a prompt of the person.
     `mod`: the folder of `plugins` with the mod that asks before all others, for an agent whose mods can overrule hooks.
     `mod_name`: the name of that mod for the agent.
-    `mod_keys`: the keys of its settings that name the directories with plugins, the plugins that are loaded, and those
-    that come before all others.
+    `mod_keys`: the settings keys for directories with plugins, for plugins to load, and for plugins to load first.
     `managed`: the paths of the settings that an administrator writes.
     `seat`: the variables that a mod in the agent's process sends, because only the hooks have them.
     `unasked`: its tools that run without asking any gate, although it reports their results; no result of theirs is an
@@ -160,7 +159,7 @@ class Bridge(ABC):
         return dict(settings)
 
     def unkeyed(self, settings: Mapping[str, Any]) -> str:
-        """Return the name of a plugin of ours that the settings load, and that judges nothing, or an empty text."""
+        """Return the name of the repository's plugin, which judges nothing, or an empty text if the settings do not load it."""
         return ""
 
     @abstractmethod

@@ -226,7 +226,7 @@ def hindrances(case: AgentCase) -> Iterator[Diagnosis]:
 
 
 def mods(case: AgentCase) -> Iterator[Diagnosis]:
-    """List the mods that the agent loads beside ours, each with its tier and its events."""
+    """List the other mods that the agent loads, each with its tier and its events."""
     if not case.entries:
         return
     for each in loaded_mods(case.bridge, case.case.cwd):

@@ -15,7 +15,7 @@ from agent_hooks.server.mod_files import mod_problem
 
 
 def seat(case: AgentCase) -> Iterator[Diagnosis]:
-    """Report what the mod lacks to come before all others, and a plugin of ours that judges nothing."""
+    """Report what the mod lacks to come before all others, and the repository's plugin, which judges nothing."""
     if not case.bridge.mod:
         return
     user = case.targets["user"]

@@ -291,11 +291,11 @@ def _remedy_of_cause(record: Record, cause: str, step: Step | None) -> str:
     if cause == "schema":
         return "the model has to send an input that the tool's schema allows; no person has to allow anything"
     if step is not None and _stands_in(step):
-        return f"a person mends or removes the hook: agent-hooks check {shlex.quote(step.by)}"
+        return f"mend or remove the hook: agent-hooks check {shlex.quote(step.by)}"
     if cause in ("failed", "timed_out") or (step is not None and step.answer in FAILURES):
         if not file:
-            return "a person mends the hook or its settings"
-        return f"a person mends the hook: agent-hooks check {shlex.quote(file)}"
+            return "mend the hook or its settings"
+        return f"mend the hook: agent-hooks check {shlex.quote(file)}"
     if cause == "transformer":
         return "a person mends or removes the transformer"
     if not file:

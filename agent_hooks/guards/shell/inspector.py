@@ -404,7 +404,7 @@ class Inspector(ABC):
             self.report("system-file", "writes to a file of accounts, login or boot", word)
         elif (rule := self.secret(word, shell, write=True)) == "client-code":
             if not removed:
-                self.report(rule, "writes code or a hook that a client loads of the project by itself", word)
+                self.report(rule, "writes code or a hook that a client loads from the project on its own", word)
         elif rule and not self._is_new_key(rule, path):
             self.report(f"write-{rule}", "writes to a file of secrets, of settings, or of shell start-up", word)
 

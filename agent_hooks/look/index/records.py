@@ -235,7 +235,7 @@ class RecordsReader:
         if isinstance(line, SlimResult):
             if line.redacted:
                 flags |= REDACTED
-            # The block has a result of its own; that of a tool comes only if something else let the call run.
+            # The block has its own result.  A tool's result comes only if something else let the call run.
             if line.status == "ok" and book.columns.verdict[row] == BLOCK:
                 book.columns.verdict[row] = OVERRULED
             if line.turn_id and not book.columns.turn[row]:
