@@ -122,7 +122,7 @@ class ClaudeSeat(Seat):
         return path.read_text().splitlines() if path.exists() else []
 
     def script(self, *replies: Reply) -> tuple[deque[Reply], list[Recorded]]:
-        """Give the model exactly these replies.  Return the replies that are left, and the requests to it, as they come."""
+        """Give the model exactly these replies.  Return the replies that are left, and the requests as they come."""
         left, requests = deque(replies), list[Recorded]()
 
         def choose(request: Recorded) -> Reply:

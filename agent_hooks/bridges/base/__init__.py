@@ -159,7 +159,7 @@ class Bridge(ABC):
         return dict(settings)
 
     def unkeyed(self, settings: Mapping[str, Any]) -> str:
-        """Return the name of the repository's plugin, which judges nothing, or an empty text if the settings do not load it."""
+        """Return the name of the repository's plugin, which judges nothing, or an empty text without it."""
         return ""
 
     @abstractmethod
