@@ -289,7 +289,7 @@ def test_an_id_may_be_a_unique_beginning(command: Command, records: Path) -> Non
         ({"cause": "user", "by": "g.py"}, "because the person said no", "The person said no; when the agent tries"),
         ({"cause": "nobody", "by": "g.py"}, "because no person could be asked", "Run the agent where a person can"),
         ({"cause": "schema", "reason": "bash: no"}, "By agent_hooks: bash: no", "The model has to send an input"),
-        ({"cause": "failed", "by": "g.py", "reason": "E: x"}, "By g.py: E: x", "A person mends the hook or its setti"),
+        ({"cause": "failed", "by": "g.py", "reason": "E: x"}, "By g.py: E: x", "Mend the hook or its settings"),
         ({"cause": "guard", "by": "b", "rule": "r", "remedy": "a person can ask"}, "By b (rule r)", "A person can ask"),
         ({"cause": "hook", "by": "g", "remedy": "use git"}, "By g", "A person can allow it: use git"),
         ({"cause": "transformer", "by": "t"}, "By t", "A person mends or removes the transformer"),
@@ -381,7 +381,7 @@ def test_why_names_a_hook_that_could_not_be_loaded(command: Command, tmp_path: P
     command("run", "--no-session", "--hook", str(hook), "@bash true")
     _, cause, remedy = command("why").stdout.splitlines()
     assert cause.startswith(f"By {hook}: this hook could not be loaded")
-    assert remedy == f"A person mends or removes the hook: agent-hooks check {hook}"
+    assert remedy == f"Mend or remove the hook: agent-hooks check {hook}"
 
 
 # ---- care of the files -----------------------------------------------------------------------------------------------
