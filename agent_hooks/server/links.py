@@ -22,8 +22,8 @@ Silent = Literal["mod", "settings", None]
 """A link that does not report: the mod, or the settings hook below it."""
 FIELD = "agent_hooks_link"
 """The field of a payload that names the link; a settings hook has no such field."""
-_MOD, _SETTINGS = "call", ""
-"""The outermost link of a mod, which sees a call first and its result last, and a settings hook."""
+_MOD, _SETTINGS = frozenset({"call", "check"}), ""
+"""The links of a mod, above all others and right above the settings hooks, and a settings hook."""
 # The number of calls that are remembered.
 _MOST = 256
 
@@ -49,17 +49,17 @@ class Links:
     def silent(self, call: CallEnded) -> Silent:
         """Return the link that has not reported a call that is over, although the other one has."""
         found, link = self._reported.get(_identity(call, CallAsked)), _link(call)
-        if found is None or (link == _MOD and _SETTINGS in found.links) or (link == _SETTINGS and _MOD in found.links):
+        if found is None:
             return None
-        if link == _MOD:
-            return "settings"
-        return "mod" if link == _SETTINGS and self._has_mod else None
+        if link in _MOD:
+            return None if _SETTINGS in found.links else "settings"
+        return "mod" if link == _SETTINGS and self._has_mod and not found.links & _MOD else None
 
     def known(self, call: CallAsked | CallEnded) -> Verdict | None:
         """Return the verdict on a call that another link has reported, `None` for a new call."""
         found, link = self._reported.get(_identity(call)), _link(call)
         verdict = None if found is None or link in found.links else found.verdicts.get(_key(call))
-        self._has_mod |= link == _MOD
+        self._has_mod |= link in _MOD
         if found is not None and verdict is not None:
             found.links.add(link)
         return verdict

@@ -27,6 +27,10 @@ let turn: string | undefined
 let isOver = false
 // The calls about which the user is to be asked, with the reasons.
 const asked = new Map<string, string>()
+// The calls as they were judged, the results as they were redacted, and what hooks add to a result, by the id of the call.
+const judged = new Map<string, string>()
+const clean = new Map<string, string>()
+const added = new Map<string, string>()
 
 function joined(...parts: Uint8Array[]): Uint8Array {
   const whole = new Uint8Array(parts.reduce((size, part) => size + part.length, 0))
@@ -160,13 +164,14 @@ export const register: Register = on => {
     if (before.permissionDecision === 'deny') return { deny: String(before.permissionDecisionReason) }
     if (before.permissionDecision === 'ask') asked.set(e.tool_use_id, String(before.permissionDecisionReason))
     const rewritten = before.updatedInput === undefined ? e : { ...kept(e), ...before.updatedInput }
-    const result = await next(rewritten)
-    asked.delete(e.tool_use_id)
-    if (result.deny !== undefined) return result
+    judged.set(e.tool_use_id, form(rewritten))
     try {
-      return withContext(await redacted($, rewritten, result), before)
+      const result = await next(rewritten)
+      return result.deny === undefined ? withContext(await redacted($, rewritten, result), before.additionalContext) : result
     } catch (error) {
       return { deny: failed('the result of this call, which has run, so it is withheld', error) }
+    } finally {
+      for (const each of [asked, judged, clean, added]) each.delete(e.tool_use_id)
     }
   }).catch(() => ({ deny: failed('this call, so it is denied', 'it took too long') }))
 
@@ -196,6 +201,8 @@ export const register: Register = on => {
     const fields = { tool_name, tool_input, tool_use_id, tool_response: response, agent_hooks_link: 'check' }
     const agent = agent_id === undefined ? {} : { agent_id }
     const found = await told($, await answered($, 'PostToolUse', { ...fields, ...agent }))
+    clean.set(tool_use_id, JSON.stringify(found.updatedToolOutput ?? response))
+    if (found.additionalContext !== undefined) added.set(tool_use_id, found.additionalContext)
     return found.updatedToolOutput === undefined ? result : { ...result, updatedToolOutput: found.updatedToolOutput }
   }).catch(() => ({ updatedToolOutput: failed('this result, so it is withheld', 'it took too long') }))
 
@@ -217,9 +224,8 @@ async function told($: any, answer: Answer): Promise<Record<string, any>> {
 }
 
 // Return the result of a call with the text that hooks add for the model.
-function withContext(result: any, answer: Record<string, any>): any {
-  if (answer.additionalContext === undefined) return result
-  return { ...result, context: [...(result.context ?? []), answer.additionalContext] }
+function withContext(result: any, text: string | undefined): any {
+  return text === undefined ? result : { ...result, context: [...(result.context ?? []), text] }
 }
 
 // End the turn.  If the client does not, the server denies each later call.
@@ -231,7 +237,18 @@ async function ended($: any): Promise<void> {
   }
 }
 
+// A call with its input, to be compared.
+function form(e: any): string {
+  const { tool_name, tool_input, agent_id } = call(e)
+  return JSON.stringify([tool_name, tool_input, agent_id])
+}
+
+// Judge a call before the settings hooks get it. One that is still as it was judged is not judged again.
 async function checked($: any, e: any): Promise<Record<string, any>> {
+  if (judged.get(e.tool_use_id) === form(e)) {
+    const reason = asked.get(e.tool_use_id)
+    return reason === undefined ? {} : { permissionDecision: 'ask', permissionDecisionReason: reason }
+  }
   const found = await told($, await answered($, 'PreToolUse', { ...call(e), agent_hooks_link: 'check' }))
   if (found.permissionDecision === 'ask') asked.set(e.tool_use_id, String(found.permissionDecisionReason))
   return found
@@ -242,12 +259,14 @@ function kept(e: any): Record<string, unknown> {
   return { tool, tool_use_id, ...(agentId === undefined ? {} : { agentId }), ...(consent === undefined ? {} : { consent }) }
 }
 
-// Return a result as the model may read it.
+// Return a result as the model may read it. One that is still as it was redacted is not redacted again.
 async function redacted($: any, e: any, result: any): Promise<any> {
+  const text = added.get(e.tool_use_id)
+  if (!result.isError && clean.get(e.tool_use_id) === JSON.stringify(result.result)) return withContext(result, text)
   const event = result.isError ? 'PostToolUseFailure' : 'PostToolUse'
   const shown = result.isError ? { error: result.text ?? String(result.result) } : { tool_response: result.result }
   const after = await told($, await answered($, event, { ...call(e), ...shown, agent_hooks_link: 'call' }))
-  if (after.updatedToolOutput === undefined) return withContext(result, after)
+  if (after.updatedToolOutput === undefined) return withContext(result, text ?? after.additionalContext)
   const context = result.context === undefined ? {} : { context: result.context }
-  return withContext({ result: after.updatedToolOutput, ...context }, after)
+  return withContext({ result: after.updatedToolOutput, ...context }, text ?? after.additionalContext)
 }
