@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Collection
@@ -17,6 +18,7 @@ import agent_hooks
 from agent_hooks.bridges.base import Bridge
 from agent_hooks.errors import SettingsError, os_reason
 from agent_hooks.installs.generated import stub_path
+from agent_hooks.installs.places import same_program
 from agent_hooks.installs.seat import directory
 from agent_hooks.storage.files import StorageError, create_atomically, read_regular, write_atomically
 
@@ -26,6 +28,8 @@ _PLACE = os.path.join("hooks", "place.ts")
 _HOOKS = os.path.join("hooks", "hooks.json")
 _KEY = "key"
 _KEY_SIZE = 32
+# Bytes of the file with the command.
+_LONGEST = 1 << 16
 
 
 def mod_key() -> bytes:
@@ -40,7 +44,7 @@ def mod_key() -> bytes:
 def write_mod(bridge: Bridge) -> None:
     """Write the files of the mod, after the generated client.  Raises `SettingsError`, `StorageError` and `OSError`."""
     os.makedirs(directory(), mode=0o700, exist_ok=True)
-    files = _files(bridge, _kept_key())
+    files = _files(bridge, _kept_key(), sys.executable)
     for path, data in files.items():
         write_atomically(path, data, secret=True, durable=True)
     _remove_others(os.path.join(directory(), bridge.mod), files)
@@ -62,7 +66,7 @@ def _kept_key() -> bytes:
 def mod_problem(bridge: Bridge) -> str | None:
     """Return the reason why the mod cannot work as `install` writes it, `None` if it can."""
     try:
-        files = _files(bridge, mod_key())
+        files = _files(bridge, mod_key(), _program(bridge))
         for path, data in files.items():
             if read_regular(path, path, len(data) + 1) != data:
                 return f"{path} is of another version, or of another Python"
@@ -71,7 +75,18 @@ def mod_problem(bridge: Bridge) -> str | None:
     return None
 
 
-def _files(bridge: Bridge, key: bytes) -> dict[str, bytes]:
+def _program(bridge: Bridge) -> str:
+    """Return the Python that the mod names, if it is another name of this one."""
+    path = os.path.join(directory(), bridge.mod, _PLACE)
+    with suppress(StorageError):
+        text = read_regular(path, path, _LONGEST).decode("utf-8", "replace")
+        named = re.search(r'^export const COMMAND: readonly string\[\] = \["([^"\\]+)"', text, re.MULTILINE)
+        if named is not None and same_program(named[1], sys.executable):
+            return named[1]
+    return sys.executable
+
+
+def _files(bridge: Bridge, key: bytes, program: str) -> dict[str, bytes]:
     """Return the text of each mod file, by path.  The file that leads to the mod comes last."""
     top, source = os.path.join(directory(), bridge.mod), _source(bridge)
     files = dict[str, bytes]()
@@ -83,7 +98,7 @@ def _files(bridge: Bridge, key: bytes) -> dict[str, bytes]:
                     files[os.path.join(top, os.path.relpath(path, source))] = file.read()
     except OSError as exc:
         raise SettingsError(f"{exc.filename}: cannot be read: {os_reason(exc)}; install agent_hooks again") from None
-    command = [sys.executable, "-I", "-S", str(stub_path(bridge))]
+    command = [program, "-I", "-S", str(stub_path(bridge))]
     place = (
         "// Written by `agent-hooks install`.\n"
         f"export const COMMAND: readonly string[] = {json.dumps(command)}\n"

@@ -542,5 +542,5 @@ def test_the_plugin_of_the_repository_is_a_problem_until_hooks_are_installed(com
     assert remedy == "agent-hooks install claude-code --local"
     command("install", "claude-code")
     assert told(command, PLUGIN) == []
-    [done] = [each for each in findings(command, code=None) if PLUGIN in each.text]
+    [done] = [each for each in findings(command, code=None) if f"the plugin {PLUGIN} has done its work" in each.text]
     assert done.remedy == f"to remove it: claude plugin uninstall {PLUGIN}"
