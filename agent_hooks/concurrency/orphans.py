@@ -2,8 +2,8 @@
 
 A command that a tool's program started in the background can then still find out that an agent started it.
 
-An orphan stays a zombie until this process collects it. A program that another part of this process waits for must be
-left to that part. These rules find the orphans:
+An orphan stays a zombie until this process collects it. Programs with another waiter in this process are not collected.
+These rules find the orphans:
 
 1. Each tool's program begins a session. So an orphan of a tool is never in the session of this process.
 2. A program that this process starts is in the session of this process, or leads one.

@@ -87,7 +87,7 @@ class _Places:
 
 
 def _mod(name: str, tier: str, root: Path | None) -> Mod | None:
-    """Return the mod of a plugin; `None` if it has no hooks module."""
+    """Return the mod of a plugin, `None` without a hooks module."""
     if root is None:
         return Mod(name, tier, None)
     if not isinstance(_object(root / "hooks" / "hooks.json").get("modules"), list):
@@ -104,7 +104,7 @@ def _sources(root: Path) -> Iterator[str]:
 
 
 def _object(path: Path) -> dict[str, Any]:
-    """Return the object in a JSON file; an empty one if the file has none."""
+    """Return the object in a JSON file.  Without one, the object is empty."""
     try:
         found = json.loads(_read(path) or b"{}")
     except (ValueError, RecursionError):
@@ -113,7 +113,7 @@ def _object(path: Path) -> dict[str, Any]:
 
 
 def _read(path: Path) -> bytes:
-    """Return the beginning of a regular file; nothing if it cannot be read."""
+    """Return the beginning of a regular file.  An unreadable file counts as empty."""
     try:
         with open_regular(str(path), path.name) as file:
             return file.read(_BYTES)

@@ -154,7 +154,7 @@ class Decision(Line, frozen=True, kw_only=True, tag="decision"):
     tool: str
     # The client's own name of the tool, where it differs.
     native_tool: str = ""
-    # The text that has the call: `skill NAME` for a command in a skill; empty for a call of the model.
+    # `skill NAME` for a command in a skill's text.  A call of the model has none.
     origin: str = ""
     verdict: Verdict
     # The reason, origin, kind, rule and remedy of a block; of a question that is handed over, its title and origin.

@@ -255,7 +255,7 @@ class Calls:
         return bool(self._bridge.mod) and not call.output.is_error and short_id(call.tool_call_id) in self._blocked
 
     def _overruled(self, call: CallEnded) -> tuple[CallEnded, str]:
-        """Raise the alarm about a blocked call that ran; return it with the mods that may have done it, and a warning."""
+        """Raise the alarm about a blocked call that ran.  Return the call with the agent's mods, and a warning."""
         # Imported here, because it is rarely needed.
         from agent_hooks.installs.mods import loaded_mods
 

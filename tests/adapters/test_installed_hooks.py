@@ -41,7 +41,7 @@ class Sides:
 
 @asynccontextmanager
 async def both(project: Path, theirs: list[LoadedHook], *ours: LoadedHook) -> AsyncIterator[Sides]:
-    """Let a server judge with the hooks `theirs`, and a runner with `ours`, in a session that both know."""
+    """Start a server with the hooks `theirs` and a runner with `ours`, in one session."""
     assert is_private(directory())
     async with serving(project, *theirs, at=place_of(str(project))) as server:
         sides = Sides(project, server.handle, *ours)

@@ -57,7 +57,7 @@ class Played:
 
     @property
     def notices(self) -> list[str]:
-        """The messages of hooks, and of mods, that the user got before the answer."""
+        """The messages from hooks and mods before the answer."""
         fields = {"informational": "content", "ui_log": "text"}
         return [each[fields[kind]] for each in self.messages if (kind := each.get("subtype")) in fields]
 

@@ -30,7 +30,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def write(path: Path, content: Any) -> None:
-    """Write a file with its directories; an object becomes JSON."""
+    """Write a file and its directories.  An object is written as JSON."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(content if isinstance(content, str) else json.dumps(content))
 

@@ -130,7 +130,7 @@ async def test_a_question_about_a_call_is_not_that_of_the_call_before(recorded: 
 
 @pytest.mark.parametrize("redacted", [{}, {"github-token": 1}])
 def test_a_blocked_call_that_ran_all_the_same_is_overruled(recorded: Recorded, redacted: dict[str, int]) -> None:
-    """The block has a result of its own; another agent may also report the block as a failure."""
+    """The block has its own result.  Another agent may report the block as a failure too."""
     call: dict[str, Any] = {"tool": "bash"}
     ran = {"status": "ok", "redacted": redacted} if redacted else {"status": "ok"}
     lines: list[tuple[type[Line], dict[str, Any]]] = []

@@ -161,7 +161,7 @@ class TestLinks:
         assert "the tripwire has stopped this session" in str(stopped)
 
     async def test_a_call_that_a_mod_rewrites_is_reported_by_all_links(self, tmp_path: Path) -> None:
-        """So there is no alarm, although it is judged again."""
+        """The call is judged again, without an alarm."""
         gate = hook_on("tool_call", lambda event, ctx: None)
         async with serving(tmp_path, gate) as server:
             await server.handle(call("ls", "call"))
@@ -172,7 +172,7 @@ class TestLinks:
                 assert stdout_of(await server.handle(result("listed", link, command=command))) == {}
 
     async def test_settings_hooks_that_are_silent_are_told_once(self, tmp_path: Path) -> None:
-        """Another mod answers their events; the mod judges alone."""
+        """Another mod answers their events, so agent_hooks' mod judges alone."""
         gate = hook_on(
             "tool_call", lambda event, ctx: Block("not this one") if event.input["command"] == "rm" else None
         )

@@ -65,7 +65,7 @@ def request(payload: object = CALL, event: str = "PreToolUse", **fields: Any) ->
 async def serving(
     path: Path, *hooks: LoadedHook, opening: FindHooks | None = None, at: str | None = None
 ) -> AsyncIterator[Server]:
-    """Run a server for a project, and stop it at the end, for so long as a test waits; `at`: the path of its files."""
+    """Run a server for a project, and stop it at the end.  `at`: the path of its files."""
     at = at or str(path / "s")
     server = Server(at, str(path), opening or FakeOpening(*hooks))
     with anyio.fail_after(PATIENCE):

@@ -116,7 +116,7 @@ def _installed(name: str, wish: Wish, hooks: Sequence[LoadedHook], *, several: b
 
 
 def _warn_of_limits(bridge: Bridge, wish: Wish, hooks: Sequence[LoadedHook]) -> None:
-    """Warn of what hooks ask for and the agent does not have; a session does not repeat it."""
+    """Warn of hooks that ask for more than the agent has.  A session does not repeat the warning."""
     texts = [f"{short(path)} {text}" for path, text in unsupported(bridge.name, bridge.describe(), hooks)]
     for text in texts:
         warn(f"{text}; it works in agent-hooks run")

@@ -46,7 +46,7 @@ def session_context(seat: Seat) -> bool:
     return "called greenhouse" in run.context
 
 
-@case("shows the person a message", "message", terminal=True)
+@case("shows the user a message", "message", terminal=True)
 def message(seat: Seat) -> bool:
     seat.ready()
     if seat.client.screen is None:
